@@ -102,16 +102,106 @@ constexpr void put_side(Text& t, const AxisNames& names, const Grouping& groupin
   }
 }
 
+/// Whether a dim is shown as one axis, which is how code writes it, too.
+constexpr bool is_name(const Dim& d) {
+  return d.shown.terms == 1 && d.shown.term[0].coefficient == 1 && d.shown.term[0].factors == 1;
+}
+
+/// The factors of the axes of two shapes, each with a name of its own.
+struct Factors {
+  static constexpr int capacity = 12;
+  struct Factor {
+    Symbol symbol{};
+    char name[13]{};
+    int size = 0;
+    bool placed = false;  ///< in the other shape
+    constexpr std::string_view view() const { return {name, static_cast<std::size_t>(size)}; }
+  };
+  int count = 0;
+  Factor factor[capacity]{};
+
+  constexpr bool named(std::string_view name) const {
+    for (int i = 0; i < count; ++i)
+      if (factor[i].view() == name) return true;
+    return false;
+  }
+  /// Adds a factor, called as its symbol in small letters, the second P as the next letter, q.
+  constexpr bool add(const Symbol& symbol) {
+    if (count == capacity || symbol.name.size() > 12) return false;
+    Factor next{.symbol = symbol};
+    for (const char c : symbol.name)
+      next.name[next.size++] = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    if (named(next.view())) next.size = 1;
+    while (named(next.view()))
+      if (++next.name[0] > 'z') return false;
+    factor[count++] = next;
+    return true;
+  }
+};
+
+/// Adds "did you mean rearrange<b c (gh p) (gw q) -> b (gh gw) (c p q)>?" where the axes of both shapes are products of
+/// the same factors in a known order, with `before` in front;
+/// else nothing, and the answer is false.
+constexpr bool suggest_factors(Text& t, const char* before, const Shape& x, const Shape& to) {
+  // An axis that both have stays whole.
+  const auto whole = [](const Dim& d, const Shape& other) {
+    bool found = false;
+    for (int i = 0; i < other.rank; ++i) found |= is_name(d) && other[i].lines_up_with(d);
+    return found;
+  };
+  const auto members = [&](const Dim& d, const Shape& other) {
+    return whole(d, other) ? 1 : d.number_at() ? -1 : d.factors();
+  };
+  const auto member = [&](const Dim& d, const Shape& other, int k) {
+    return whole(d, other) ? d.shown.term[0].factor[0] : d.factor(k);
+  };
+  Factors factors;
+  for (int i = 0; i < x.rank; ++i) {
+    if (members(x[i], to) < 1) return false;
+    for (int k = 0; k < members(x[i], to); ++k)
+      if (!factors.add(member(x[i], to, k))) return false;
+  }
+  int order[Factors::capacity]{}, placed = 0;  // those of `to`, one after the other
+  for (int i = 0; i < to.rank; ++i) {
+    if (members(to[i], x) < 1) return false;
+    for (int k = 0; k < members(to[i], x); ++k, ++placed) {
+      const Symbol symbol = member(to[i], x, k);
+      int f = 0;
+      while (f < factors.count && (factors.factor[f].placed || !(factors.factor[f].symbol == symbol))) ++f;
+      if (f == factors.count) return false;
+      factors.factor[f].placed = true;
+      order[placed] = f;
+    }
+  }
+  if (placed != factors.count) return false;
+  const auto put_axes = [&](const Shape& shape, const Shape& other, auto of) {
+    for (int i = 0, at = 0; i < shape.rank; ++i) {
+      const int count = members(shape[i], other);
+      t.put(i ? " " : "").put(count > 1 ? "(" : "");
+      for (int k = 0; k < count; ++k, ++at) t.put(k ? " " : "").put(factors.factor[of(at)].view());
+      t.put(count > 1 ? ")" : "");
+    }
+  };
+  t.put(before).put("did you mean rearrange<");
+  put_axes(x, to, [](int at) { return at; });
+  t.put(" -> ");
+  put_axes(to, x, [&](int at) { return order[at]; });
+  t.put(">?");
+  return true;
+}
+
 }  // namespace detail
 
-/// Adds "did you mean rearrange<b h n k -> b n (h k)>?" where permuting, merging or splitting axes of `got` gives
-/// `needed`, with `before` in front; else nothing, and the answer is false.
+/// Adds "did you mean rearrange<b h n k -> b n (h k)>?" where permuting, merging or splitting axes of `got`, or
+/// its axes' factors, gives `needed`, with `before` in front; else nothing, and the answer is false.
 constexpr bool suggest_rearrange(Text& t, const char* before, const Shape& got, const Shape& needed) {
   const bool merges = got.rank >= needed.rank;
   const Shape &many = merges ? got : needed, &few = merges ? needed : got;
   const detail::AxisNames names(many);
   const detail::Grouping grouping = detail::group_axes(many, few);
-  if (got == needed || !names.clear() || !grouping.complete) return false;
+  if (got == needed) return false;
+  if (!grouping.complete) return detail::suggest_factors(t, before, got, needed);
+  if (!names.clear()) return false;
   t.put(before).put("did you mean rearrange<");
   if (merges)
     detail::put_side(t, names, many.rank);
@@ -160,6 +250,38 @@ constexpr bool suggest_pooling(Text& t, const Shape& got, const Shape& needed) {
   return true;
 }
 
+/// Replaces the end of a suggestion, "?)", by ", or mean<1>(x) or take<1>(x, 0_c) of the other?)", of the axis that
+/// only the larger one has.
+constexpr void suggest_pooling_instead(Text& t, const Shape& small, const Shape& large) {
+  int extra = 0;
+  while (extra < small.rank && large[extra].lines_up_with(small[extra])) ++extra;
+  if (extra == 0) return;  // the batch, or what all images have
+  t.size -= 2;
+  t.put(", or mean<").put(std::int64_t{extra}).put(">(x) or take<").put(std::int64_t{extra});
+  t.put(">(x, 0_c) of the other?)");
+}
+
+/// Adds how two maps [B, C, rows, columns] of other rows and columns come to have the same: an upsampling or a stride,
+/// where the one has a number of times as many of both; a padding, where the smaller lacks as many of both; else
+/// nothing, and the answer is false.
+constexpr bool suggest_map_size(Text& t, const Shape& a, const Shape& b) {
+  if (a.rank != 4 || b.rank != 4 || !(a[0] == b[0])) return false;
+  for (const int i : {2, 3})
+    if (!a[i].known() || !b[i].known() || b[i].value() < 1 || a[i].value() < 1) return false;
+  const bool a_is_larger = a[2].value() > b[2].value();
+  const Shape &large = a_is_larger ? a : b, &small = a_is_larger ? b : a;
+  const std::int64_t rows = large[2].value(), columns = large[3].value();
+  const std::int64_t times = rows / small[2].value(), lacks = rows - small[2].value();
+  if (times > 1 && rows == times * small[2].value() && columns == times * small[3].value()) {
+    t.put(" (").put(times).put(" times as many rows and columns: did you mean repeat<b c y x -> b c (y ").put(times);
+    t.put(") (x ").put(times).put(")> of the smaller, or Convolution{.stride = ").put(times).put("} for the larger?)");
+    return true;
+  }
+  if (lacks < 2 || lacks % 2 || columns - small[3].value() != lacks) return false;
+  t.put(" (").put(lacks).put(" rows and columns short: did you mean Convolution{.padding = ").put(lacks / 2).put("}?)");
+  return true;
+}
+
 /// Adds "D := H*K" with `before` and `after` around it, for a dim that is shown by the names of defined axes; nothing
 /// where it reads as it is.
 constexpr void put_definition(Text& t, const char* before, const Dim& d, const char* after) {
@@ -181,11 +303,6 @@ constexpr std::int64_t times_as_long(const Dim& got, const Dim& needed) {
   return 0;
 }
 
-/// Whether a dim is shown as one axis, which is how code writes it, too.
-constexpr bool is_name(const Dim& d) {
-  return d.shown.terms == 1 && d.shown.term[0].coefficient == 1 && d.shown.term[0].factors == 1;
-}
-
 /// Whether `whole` is a sum of which `part` lacks one term, which is then `rest`: the registers of N + 1 + R.
 constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
   rest = whole - part;
@@ -195,6 +312,56 @@ constexpr bool lacks_one_part(const Dim& part, const Dim& whole, Dim& rest) {
 }
 
 }  // namespace detail
+
+/// Adds a dim as code writes it: N + 1_c, 3_c * H.
+constexpr void put_code(Text& t, const Polynomial& p) {
+  if (p.terms == 0) t.put("0_c");
+  for (int i = 0; i < p.terms; ++i) {
+    const Term& term = p.term[i];
+    const std::int64_t size = term.coefficient < 0 ? -term.coefficient : term.coefficient;
+    t.put(i == 0 ? (term.coefficient < 0 ? "-" : "") : term.coefficient < 0 ? " - " : " + ");
+    if (term.factors == 0 || size != 1) t.put(size).put(term.factors ? "_c * " : "_c");
+    for (int k = 0; k < term.factors; ++k) t.put(k ? " * " : "").put(term.factor[k].name);
+  }
+}
+
+namespace detail {
+
+/// 1 or -1: `part` is written as the first or the last of the parts of `whole`; 0: between others, or in no order.
+constexpr int end_of(const Dim& part, const Dim& whole) {
+  if (whole.parts() < 2 || part.normal.terms != 1) return 0;
+  if (whole.part(0).same_factors(part.normal.term[0])) return 1;
+  return whole.part(whole.parts() - 1).same_factors(part.normal.term[0]) ? -1 : 0;
+}
+
+/// Adds "did you mean slice<1>(x, 1_c, N)?"
+constexpr void suggest_slice(Text& t, int axis, const Polynomial& from, const Polynomial& length) {
+  t.put("did you mean slice<").put(std::int64_t{axis}).put(">(x, ");
+  put_code(t, from);
+  t.put(", ");
+  put_code(t, length);
+  t.put(")?");
+}
+
+/// Adds "did you mean concat<1>(r, x)?" of the part `rest` of `needed`, r being R's name in small letters; nothing
+/// where its place is between others.
+constexpr void suggest_concat(Text& t, int axis, const Dim& rest, const Dim& needed) {
+  const int end = end_of(rest, needed);
+  if ((needed.parts() && !end) || rest.normal.term[0].factors != 1) return;
+  t.put(" did you mean concat<").put(std::int64_t{axis}).put(end < 0 ? ">(x, " : ">(");
+  for (const char c : rest.normal.term[0].factor[0].name) {
+    const char small = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    t.put(std::string_view(&small, 1));
+  }
+  t.put(end < 0 ? ")?" : ", x)?");
+}
+
+}  // namespace detail
+
+/// Whether a text says what may have been meant.
+constexpr bool says_what_was_meant(const Text& t) {
+  return t.view().find('?') != t.view().npos || t.view().find("rename<") != t.view().npos;
+}
 
 /// Adds what may have been meant where `got` stands and `needed` should, as a bracket; nothing where there is no idea.
 /// `layer`: of channels, between which a layer may be missing, what stands before its name; else empty.
@@ -219,17 +386,27 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis, std
     }
     t.put(" in the concat?)");
   } else if (got + one == needed) {
-    t.put(" (one short: was the class token forgotten?)");
+    t.put(" (one short: was the class token forgotten? did you mean concat<").put(std::int64_t{axis});
+    t.put(">(token, x)?)");
   } else if (needed + one == got) {
-    t.put(" (one too many: does it still hold the class token?)");
+    t.put(" (one too many: does it still hold the class token? ");
+    detail::suggest_slice(t, axis, one.normal, needed.shown);
+    t.put(")");
   } else if (detail::lacks_one_part(got, needed, rest)) {
     t.put(" (short of ");
     rest.print(t);
-    t.put(": was it left out of a concat?)");
+    t.put(": was it left out of a concat?");
+    detail::suggest_concat(t, axis, rest, needed);
+    t.put(")");
   } else if (detail::lacks_one_part(needed, got, rest)) {
     t.put(" (too long by ");
     rest.print(t);
-    t.put(": is a slice missing?)");
+    t.put(": is a slice missing?");
+    if (const int end = detail::end_of(rest, got)) {
+      t.put(" ");
+      detail::suggest_slice(t, axis, end > 0 ? rest.normal : Polynomial{}, needed.shown);
+    }
+    t.put(")");
   } else if (const std::int64_t times = detail::times_as_long(got, needed); times > 1) {
     t.put(" (").put(times).put(" times as long: did you mean one of its parts, chunk<").put(std::int64_t{axis});
     t.put(">(x, ").put(times).put("_c)?)");
@@ -244,6 +421,10 @@ constexpr void suggest(Text& t, const Dim& got, const Dim& needed, int axis, std
     t.put(">(x, ");
     needed.shown.print(t);
     t.put("))");
+  } else if (detail::is_name(got) && detail::is_name(needed) &&
+             got.shown.term[0].factor[0].name == needed.shown.term[0].factor[0].name) {
+    t.put(" (two axes have the name ").put(got.shown.term[0].factor[0].name);
+    t.put(": did you mean a part with the axes of this model?)");
   } else if (const std::int64_t parts = detail::times_as_long(needed, got); layer.size() && parts > 1) {
     t.put(" (").put(parts).put(" times as short: did you mean a concat<").put(std::int64_t{axis}).put("> of ");
     t.put(parts).put("?)");

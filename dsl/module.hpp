@@ -5,6 +5,7 @@
 #include <boost/hana/pair.hpp>
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
+#include <array>
 #include <cstddef>
 #include <string>
 #include <tuple>
@@ -146,9 +147,16 @@ struct Signature<R (M::*)(X...)> : Signature<R (M::*)(X...) const> {
 template <class M>
 concept HasSignature = requires { typename Signature<decltype(&M::forward)>::result; };
 
-/// Whether X can be passed where Wanted is declared, in words; nothing to say about what is no tensor.
+/// Whether X is several tensors, as chunk and unstack give them.
+template <class X>
+inline constexpr bool is_tensors = false;
+template <AnyTensor X, std::size_t n>
+inline constexpr bool is_tensors<std::array<X, n>> = true;
+
+/// Whether X can be passed where Wanted is declared, in words; nothing to say about what is neither a tensor nor some.
 template <class Wanted, class X>
 constexpr bool argument_fits() {
+  if constexpr (AnyTensor<Wanted> && is_tensors<X>) return poisoned<Wanted, typename X::value_type>;
   if constexpr (AnyTensor<Wanted> && AnyTensor<X>) {
     if constexpr (poisoned<Wanted, X>)
       return true;
@@ -166,9 +174,15 @@ constexpr void explain_argument(Text& t) {
     t.put(M::module_name).put(" takes ");
     Wanted::shape.print(t);
     t.put(" and was given ");
-    X::shape.print(t);
-    t.put(": ");
-    explain_mismatch(t, X::shape, Wanted::shape);
+    if constexpr (is_tensors<X>) {
+      t.put(static_cast<std::int64_t>(std::tuple_size_v<X>)).put(" tensors ");
+      X::value_type::shape.print(t);
+      t.put(" (did you mean one of them?)");
+    } else {
+      X::shape.print(t);
+      t.put(": ");
+      explain_mismatch(t, X::shape, Wanted::shape);
+    }
     t.put(" [module-input]");
   }
 }

@@ -36,7 +36,16 @@ struct Tensor {
       t.put(" to the declared ");
       shape.print(t);
       t.put(": ");
-      explain_mismatch(t, Other::shape, shape, "a ");
+      Text idea;
+      explain_mismatch(idea, Other::shape, shape, "a ");
+      if (!says_what_was_meant(idea)) {
+        const bool in_brackets = idea.size > 0 && idea.view().back() == ')';
+        if (in_brackets) --idea.size;
+        idea.put(in_brackets ? "; " : " (").put("did you mean to declare ");
+        Other::shape.print(idea);
+        idea.put("?)");
+      }
+      t.put(idea.view());
       t.put(" [conversion]");
       return t;
     };

@@ -130,6 +130,24 @@ struct LossProblem {
   }
 };
 
+template <class Model, class Images>
+concept HasLosses =
+    requires(const Model& model, const Images& images, const Tensor<>& factor) { model.losses(images, factor); };
+
+/// A phase that does not say what it makes small.
+template <class Model, class Images>
+struct LossesProblem {
+  constexpr Text operator()() const {
+    Text t;
+    if (recipe_of<Model>().phase.which > 0 && !HasLosses<Model, Images>) {
+      t.put(Model::module_name)
+          .put(" is a phase of a training step and has no losses: Losses losses(Tensor<...> images, ");
+      t.put("Tensor<> factor) const [model-loss]");
+    }
+    return t;
+  }
+};
+
 /// What the loss compares the outputs with: labels, targets, or the gradient of the caller's loss.
 template <class Model, class Images, class Outputs>
 struct Compared {
@@ -266,6 +284,8 @@ graph::Graph trace(std::string name) {
       Refusal<detail::RecipeProblem<Model>>::poison();
     else if constexpr (!fits<detail::PhaseProblem<Model>>)
       Refusal<detail::PhaseProblem<Model>>::poison();
+    else if constexpr (!fits<detail::LossesProblem<Model, Images>>)
+      Refusal<detail::LossesProblem<Model, Images>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
     g.recipe = recipe.record();
 
@@ -276,8 +296,8 @@ graph::Graph trace(std::string name) {
                                             : builder.input("images", Images::shape.dims()));
     using Compared = detail::Compared<Model, Images, typename Signature::result>;
     [[maybe_unused]] graph::NodeId wanted = graph::none;
-    constexpr bool phase = recipe.phase.which > 0;
-    if constexpr (HasRecipe<Model> && !phase) wanted = Compared::record(builder);
+    constexpr bool phase = recipe.phase.which > 0 && detail::HasLosses<Model, Images>;
+    if constexpr (HasRecipe<Model> && recipe.phase.which == 0) wanted = Compared::record(builder);
     if constexpr (phase) wanted = builder.input("factor", {});
     bind(model, "");
     if constexpr (phase) detail::freeze_other_phase(g, recipe.phase);
@@ -290,7 +310,7 @@ graph::Graph trace(std::string name) {
       g.outputs.push_back({graph::Output::Kind::value, "outputs", node_of(outputs), graph::none});
       if constexpr (phase)
         detail::add_losses(builder, model.losses(images, Tensor<>(wanted)));
-      else if constexpr (HasRecipe<Model>)
+      else if constexpr (HasRecipe<Model> && recipe.phase.which == 0)
         add_loss("loss", Compared::loss(model, outputs, typename Compared::type(wanted)));
       detail::demand_that_only_the_batch_is_unknown(g, Images::shape[0]);
       detail::demand_that_everything_is_used(g);

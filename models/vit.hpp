@@ -86,20 +86,42 @@ struct EachStack {
 
 }  // namespace detail
 
+namespace detail {
+
+/// What does not go together in a VitSpec.
+template <VitSpec S>
+struct VitSpecProblem {
+  constexpr Text operator()() const {
+    Text t;
+    const bool layers = S.layers.count() != 0;
+    if (!S.class_token && S.pooling == Pooling::class_token) {
+      t.put("a ViT without a class token is pooled by something else; did you mean .pooling = Pooling::mean?");
+    } else if (layers && S.classes != 0) {
+      t.put("a ViT that gives layers has no head; did you mean .classes = 0?");
+    } else if (layers && S.layers.last() != S.depth - 1) {
+      t.put("the layers that a ViT gives end with its last block, and of ").put(std::int64_t{S.depth});
+      t.put(", counted from 0, ").put(std::int64_t{S.layers.last()}).put(" is not the last; did you mean .layers = {");
+      for (int i = 0; i < S.depth - 1; ++i)
+        if (S.layers.has(i) && i != S.layers.last()) t.put(std::int64_t{i}).put(", ");
+      t.put(std::int64_t{S.depth - 1}).put("}?");
+    }
+    if (t.size) t.put(" [vit-spec]");
+    return t;
+  }
+};
+
+}  // namespace detail
+
 /// VitBlock as a VitSpec says it.
 template <class V>
 using PlainBlock = VitBlock<V>;
 
 /// Images [B, C, IH, IW] -> logits [B, CLASSES]; without classes, features, or what chosen layers give [B, L, T, D].
 /// Block is a template of a VitAxes, as VitBlock is: a module from tokens to tokens, or Stacks of such modules where
-/// blocks differ.
+/// blocks differ. Sentence: [vit-spec].
 template <VitSpec S, template <class> class Block = PlainBlock>
 struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detail::VitInput> {
-  static constexpr bool has_what_is_pooled = S.class_token || S.pooling != Pooling::class_token;
-  static_assert(has_what_is_pooled, "a ViT without a class token is pooled by Pooling::mean");
   static constexpr bool gives_layers = S.layers.count() != 0;
-  static_assert(!gives_layers || S.classes == 0, "a ViT that gives layers has no classes");
-  static_assert(!gives_layers || S.layers.last() == S.depth - 1, "the last of a ViT's layers is its last block");
 
   using V = VitAxes<S>;
   using Tokens = typename V::Tokens;
@@ -181,6 +203,10 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   If<S.distilled, Head> head_dist;
   TESSERA_MEMBERS(Vit, patch_embed, cls_token, dist_token, reg_token, pos_embed, norm_pre, shared, blocks, norm,
                   attn_pool, fc_norm, pre_logits, head, head_dist)
+
+  Vit() {
+    if constexpr (!fits<detail::VitSpecProblem<S>>) Refusal<detail::VitSpecProblem<S>>::poison();
+  }
 
   auto forward(Tensor<B, C, IH, IW> images) const {
     const Tokens embedding = dropout<S.dropout>(embedded(patch_embed(images)));

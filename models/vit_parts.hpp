@@ -361,6 +361,43 @@ struct RelativeMlpOfBlock : Unplaced<V> {
 
 // ---- Attention ----
 
+namespace detail {
+
+/// A part in the place of another among Attention's.
+template <class V, class Qkv, class Places>
+struct AttentionProblem {
+  constexpr Text operator()() const {
+    Text t;
+    const auto put_suggestion = [&](std::string_view qkv, std::string_view places) {
+      t.put("; did you mean Attention<V, ").put(qkv).put("<...>");
+      if (!places.empty()) t.put(", ").put(places).put("<...>");
+      t.put(">? [module-input]");
+    };
+    if constexpr (std::is_base_of_v<Unplaced<V>, Qkv>) {
+      t.put("the second argument of Attention makes queries, keys and values, and ").put(Qkv::module_name);
+      t.put(" places them");
+      put_suggestion("FusedQkv", Qkv::module_name);
+    } else if constexpr (!requires(const Places& p, const Tensor<V::B, V::H, V::T, V::T>& s) { p.biased(s); }) {
+      t.put("the third argument of Attention places queries and keys, and ").put(Places::module_name).put(" does not");
+      put_suggestion(Places::module_name, "");
+    }
+    return t;
+  }
+};
+
+/// A part in the place of what stands beside a block's input.
+template <class Branch>
+struct BranchProblem {
+  constexpr Text operator()() const {
+    Text t;
+    t.put("VitBlock takes an attention and an MLP, and ").put(Branch::module_name);
+    t.put(" gives several tensors; did you mean Attention<V, ").put(Branch::module_name);
+    return t.put("<...>>? [module-input]");
+  }
+};
+
+}  // namespace detail
+
 /// What leaves attention is normed before it is mapped: Fang et al. 2023 (EVA-02), sub-LN.
 template <class V>
 struct NormedProjection : Part {
@@ -383,14 +420,19 @@ struct Attention : Module {
   TESSERA_MEMBERS(Attention, parts, q_norm, k_norm, places, proj)
 
   typename V::Tokens forward(typename V::Tokens x) const {
-    const auto [q, k, v] = parts(x);
-    const typename V::Heads queries = q_norm(q);
-    const typename V::Heads keys = k_norm(k);
-    const Tensor<V::B, V::H, V::T, V::T> scores =
-        einsum<"b h i k, b h j k -> b h i j">(places(queries), places(keys)) / sqrt(V::K);
-    const auto probabilities = dropout<S.attention_dropout>(softmax<-1>(places.biased(scores)));
-    const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
-    return dropout<S.dropout>(proj(rearrange<"b h n k -> b n (h k)">(mixed)));
+    using Problem = detail::AttentionProblem<V, Qkv, Places>;
+    if constexpr (!fits<Problem>) {
+      return Refusal<Problem>::poison();
+    } else {
+      const auto [q, k, v] = parts(x);
+      const typename V::Heads queries = q_norm(q);
+      const typename V::Heads keys = k_norm(k);
+      const Tensor<V::B, V::H, V::T, V::T> scores =
+          einsum<"b h i k, b h j k -> b h i j">(places(queries), places(keys)) / sqrt(V::K);
+      const auto probabilities = dropout<S.attention_dropout>(softmax<-1>(places.biased(scores)));
+      const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
+      return dropout<S.dropout>(proj(rearrange<"b h n k -> b n (h k)">(mixed)));
+    }
   }
 };
 
@@ -429,8 +471,13 @@ struct Mlp : Module {
   template <class X>
   auto forward(const X& x) const {
     using Hidden = TensorOf<replace_axis<typename X::dims, X::shape.rank - 1, std::remove_cv_t<decltype(M)>>>;
-    const Hidden hidden = activated<S.activation>(fc1(x));
-    return dropout<S.dropout>(fc2(norm(dropout<S.dropout>(hidden))));
+    const auto inner = activated<S.activation>(fc1(x));
+    if constexpr (poisoned<std::remove_cv_t<decltype(inner)>>) {
+      return inner;  // and not a Hidden, which other widths would be refused by once more
+    } else {
+      const Hidden hidden = inner;
+      return dropout<S.dropout>(fc2(norm(dropout<S.dropout>(hidden))));
+    }
   }
 };
 
@@ -485,7 +532,9 @@ struct VitBlock : Module {
  private:
   template <class Branch>
   static Tokens with_branch(const Tokens& x, const Norm& norm, const Branch& f, const Scale& scale) {
-    if constexpr (S.norms == Norms::before)
+    if constexpr (!AnyTensor<decltype(f(x))>)
+      return Refusal<detail::BranchProblem<Branch>>::poison();
+    else if constexpr (S.norms == Norms::before)
       return x + drop_path<S.drop_path>(scale(f(norm(x))));
     else if constexpr (S.norms == Norms::after)
       return x + drop_path<S.drop_path>(scale(norm(f(x))));

@@ -41,7 +41,7 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   right.print(t);
   t.put(" on the right");
   // What the smaller one would have to be: the last axes of the larger one, as many as it has or fewer.
-  bool rearranged = false;
+  bool rearranged = small.rank < large.rank && suggest_rearrange(t, " (", small, large);
   for (int rank = small.rank; rank > 0 && !rearranged; --rank) {
     Shape end;
     for (int i = large.rank - rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
@@ -49,16 +49,37 @@ constexpr Text arithmetic_problem(const char* op, const char* sign, const Shape&
   }
   if (rearranged) {
     t.put(")");
-  } else if (!suggest_repeat(t, small, large)) {
-    Text idea;
-    suggest(idea, small[small.rank - from_end], large[large.rank - from_end], small.rank - from_end,
-            from_end == 1 && small.rank == large.rank ? "a " : "");
-    if (small.rank < large.rank && (idea.size == 0 || idea.view().find(" := ") != idea.view().npos)) {
-      t.put(" (did you mean ");
-      Shape end;
-      for (int i = large.rank - small.rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
+  } else if (suggest_repeat(t, small, large)) {
+    if (large.rank == small.rank + 1) suggest_pooling_instead(t, small, large);
+  } else if (!suggest_map_size(t, a, b)) {
+    const Dim &is = small[small.rank - from_end], &needs = large[large.rank - from_end], one = Dim::constant(1);
+    Dim rest;
+    Shape end;
+    for (int i = large.rank - small.rank; i < large.rank; ++i) end.dim[end.rank++] = large.dim[i];
+    const auto put_table = [&] {
       end.print(t);
       t.put(a_is_longer ? " on the right?)" : " on the left?)");
+    };
+    Text idea;
+    suggest(idea, is, needs, small.rank - from_end, from_end == 1 && small.rank == large.rank ? "a " : "");
+    // What is the same for each image, as positions are.
+    bool table = !large[0].known();
+    for (int i = 0; i < small.rank; ++i) table &= small[i].known();
+    if (table && is + one == needs) {
+      t.put(" (one short: was the class token forgotten? did you mean ");
+      put_table();
+    } else if (table && needs + one == is) {
+      t.put(a_is_longer ? " (one short on the left" : " (one short on the right");
+      t.put(": was the class token forgotten? did you mean concat<").put(std::int64_t{large.rank} - from_end);
+      t.put(">(token, x) there?)");
+    } else if (table && lacks_one_part(is, needs, rest)) {
+      t.put(" (short of ");
+      rest.print(t);
+      t.put(": did you mean to add it before the concat, or ");
+      put_table();
+    } else if (small.rank < large.rank && (idea.size == 0 || idea.view().find(" := ") != idea.view().npos)) {
+      t.put(" (did you mean ");
+      put_table();
     } else {
       t.put(idea.view());
     }

@@ -34,7 +34,20 @@ auto chunk(const X& x, Parts) {
       t.put(" into ");
       Parts::value.print(t);
       t.put(" parts: ");
-      division.explain(t, X::shape[at], Parts::value);
+      int other = -1, fitting = 0;  // the one axis behind the batch that is so many equal parts
+      for (int i = 1; i < X::shape.rank; ++i)
+        if (divide(X::shape[i], Parts::value).result == Division::Result::exact) {
+          other = i;
+          ++fitting;
+        }
+      if (fitting == 1) {
+        X::shape[at].print(t);
+        t.put(" is not, and ");
+        X::shape[other].print(t);
+        t.put(" is (did you mean chunk<").put(std::int64_t{other}).put(">?) [dim-division]");
+      } else {
+        division.explain(t, X::shape[at], Parts::value);
+      }
       return t;
     };
     if constexpr (!fits<decltype(problem)>) {

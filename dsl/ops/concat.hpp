@@ -32,7 +32,22 @@ constexpr void suggest_repeated_token(Text& t, const AxisRef& axis, const Shape&
   const Dim one = Dim::constant(1);
   Shape needed = tokens;
   if (joined >= 0) needed.dim[joined] = &one;
-  suggest_repeat(t, token, needed);
+  if (suggest_repeat(t, token, needed) && tokens.rank == token.rank + 1) suggest_pooling_instead(t, token, tokens);
+}
+
+/// Adds what either tensor has to be so that it agrees with the other, or a token alone: what it is joined to counts.
+constexpr void suggest_agreement(Text& t, int joined, const Shape& a, const Shape& b) {
+  const Dim one = Dim::constant(1);
+  const auto put_agreeing = [&](const Shape& x, const Shape& with) {
+    Shape agreeing = with;
+    agreeing.dim[joined] = x.dim[joined];
+    agreeing.print(t);
+  };
+  t.put(" (did you mean ");
+  if (!(b[joined] == one)) put_agreeing(a, b);
+  if (!(a[joined] == one) && !(b[joined] == one)) t.put(" or ");
+  if (!(a[joined] == one)) put_agreeing(b, a);
+  t.put("?)");
 }
 
 /// Everything but the axis that is joined has to agree.
@@ -66,7 +81,12 @@ constexpr Text concat_problem(const AxisRef& axis, const Shape* x, int parts) {
       x[0][i].print(t);
       t.put(" and ");
       x[p][i].print(t);
-      suggest(t, x[p][i], x[0][i], i);
+      Text idea;
+      suggest(idea, x[p][i], x[0][i], i);
+      if (x[0].rank != 4 && says_what_was_meant(idea))
+        t.put(idea.view());
+      else if (!suggest_map_size(t, x[0], x[p]))
+        suggest_agreement(t, axis_index(axis, x[0]), x[0], x[p]);
     }
     t.put(" [concat-shape]");
     return t;

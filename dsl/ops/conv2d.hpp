@@ -73,7 +73,28 @@ constexpr Text conv2d_problem(const Shape& x, const Shape& weight, const Convolu
     x[1].print(t);
     t.put(", needs ");
     weight[1].print(t);
-    suggest(t, x[1], weight[1], 1);
+    const Shape channels_first{4, {x.dim[0], x.dim[3], x.dim[1], x.dim[2]}};
+    Text idea;
+    suggest(idea, x[1], weight[1], 1);
+    if (x[3] == weight[1] && suggest_rearrange(t, " (", x, channels_first)) {
+      t.put(")");
+    } else if (says_what_was_meant(idea)) {
+      t.put(idea.view());
+    } else {
+      const auto put_convolution2d = [&](const Dim& out) {
+        const Dim* const of[] = {&x[1], &out, &weight[2], &weight[3]};
+        for (int i = 0; i < 4; ++i) {
+          t.put(i ? ", " : "Conv2d<");
+          put_code(t, of[i]->shown);
+        }
+        t.put(">");
+      };
+      t.put(" (did you mean ");
+      put_convolution2d(weight[0]);
+      t.put(", or ");
+      put_convolution2d(weight[1]);
+      t.put(" before it?)");
+    }
     t.put(" [convolution-input]");
     return t;
   }

@@ -46,7 +46,10 @@ constexpr Text cross_entropy_problem(const Shape& x, const Shape& y, bool soft) 
   if (targets) t.put(", or targets of the shape of the logits");
   Shape needed = y;
   if (x.rank) needed.dim[needed.rank++] = x.dim[x.rank - 1];
-  suggest_pooling(t, x, needed);
+  if (one_label_a_row(y, x))
+    t.put(" (did you mean cross_entropy(logits, labels), the logits first?)");
+  else
+    suggest_pooling(t, x, needed);
   t.put(" [cross-entropy-shape]");
   return t;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dsl/axis_ref.hpp"
+#include "dsl/division.hpp"
 #include "dsl/pattern.hpp"
 #include "dsl/tensor.hpp"
 
@@ -24,32 +25,93 @@ struct EinsumPlan {
   Text problem{};
 };
 
-/// Adds the sentence for a sum over the first of two equal axes that end what every image has its own of: probabilities
-/// [B, H, T, T] that are summed over their queries. A weight [D, D], which has no batch, may be read either way.
+/// Whether the result has a letter.
+constexpr bool keeps(const Pattern& p, int letter) {
+  for (int i = 0; i < p.result.names; ++i)
+    if (p.result.name[i] == letter) return true;
+  return false;
+}
+
+/// Adds the sentence for a sum over the first of two equal axes of what every image has its own of, where the second is
+/// kept: probabilities [B, H, T, T] that are summed over their queries. A weight [D, D], which has no batch, may be
+/// read either way.
 constexpr void explain_sum_over_queries(EinsumPlan& plan, std::string_view text, const Shape* x, int operands) {
   const Pattern& p = plan.pattern;
-  const auto kept = [&](int name) {
-    for (int i = 0; i < p.result.names; ++i)
-      if (p.result.name[i] == name) return true;
-    return false;
-  };
   for (int o = 0; operands == 2 && o < operands; ++o) {
     const PatternSide& side = p.operand[o];
-    const int keys = x[o].rank - 1, queries = keys - 1;
-    if (queries < 1 || x[o][0].known() || !equal_named_axes(x[o], queries, keys)) continue;
-    if (kept(side.name[queries]) || !kept(side.name[keys])) continue;
-    Text& t = plan.problem;
-    put_pattern(t, "einsum", text, side.position[queries]);
-    t.put(p.name[side.name[queries]]).put(", which is summed over, and ").put(p.name[side.name[keys]]).put(" of ");
-    x[o].print(t);
-    t.put(" are both ");
-    x[o][keys].print(t);
-    t.put("; attention sums over the keys, the later one (did you mean ");
-    for (int n = 0; n < side.names; ++n)
-      t.put(n ? " " : "").put(p.name[side.name[n == queries ? keys : n == keys ? queries : n]]);
-    t.put(" for it? rename says that the first is meant) [axis-equal]");
-    return;
+    if (x[o].rank < 3 || x[o][0].known()) continue;
+    for (int queries = 1; queries < x[o].rank; ++queries)
+      for (int keys = queries + 1; keys < x[o].rank; ++keys) {
+        if (!equal_named_axes(x[o], queries, keys)) continue;
+        if (keeps(p, side.name[queries]) || !keeps(p, side.name[keys])) continue;
+        Text& t = plan.problem;
+        put_pattern(t, "einsum", text, side.position[queries]);
+        t.put(p.name[side.name[queries]]).put(", which is summed over, and ").put(p.name[side.name[keys]]).put(" of ");
+        x[o].print(t);
+        t.put(" are both ");
+        x[o][keys].print(t);
+        t.put("; attention sums over the keys, the later one (did you mean ");
+        for (int n = 0; n < side.names; ++n)
+          t.put(n ? " " : "").put(p.name[side.name[n == queries ? keys : n == keys ? queries : n]]);
+        t.put(" for it? rename says that the first is meant) [axis-equal]");
+        return;
+      }
   }
+}
+
+/// Adds " (did you mean rearrange<b n (h k) -> b h n k> of it?)" where operand `o` has other axes than letters, and
+/// its letters' dims, which the other operand has but for new axes, are those split or merged.
+constexpr void suggest_split(Text& t, const Pattern& p, const Shape* x, int o) {
+  const PatternSide &side = p.operand[o], &other = p.operand[1 - o];
+  if (side.names > Shape::capacity || other.groups != x[1 - o].rank || other.names != other.groups) return;
+  const Dim* dims[Shape::capacity]{};
+  for (int i = 0; i < side.names; ++i)
+    for (int k = 0; k < other.names; ++k)
+      if (other.name[k] == side.name[i]) dims[i] = &x[1 - o][k];
+  // What neither is one of these nor made of two is a letter of its own.
+  int next = 0;
+  for (int a = 0; a < x[o].rank; ++a) {
+    bool made = false;
+    for (int i = 0; i < side.names; ++i) {
+      made |= dims[i] && x[o][a] == *dims[i];
+      for (int k = 0; k < i; ++k) made |= dims[i] && dims[k] && x[o][a] == *dims[i] * *dims[k];
+    }
+    if (made) continue;
+    while (next < side.names && dims[next]) ++next;
+    if (next == side.names) return;
+    dims[next++] = &x[o][a];
+  }
+  Shape needed;
+  for (int i = 0; i < side.names; ++i) {
+    if (!dims[i]) return;
+    needed.dim[needed.rank++] = dims[i];
+  }
+  if (suggest_rearrange(t, " (", x[o], needed)) t.put(")");
+}
+
+/// Adds " (3 queries a key: did you mean repeat<b g j k -> b (g 3) j k> of it?)" where a letter that is kept is so many
+/// times as long elsewhere: heads of queries that share a head of keys. Else nothing, and the answer is false.
+constexpr bool suggest_shared_heads(Text& t, const Pattern& p, const Shape& x, int o, int axis, const Dim& needed) {
+  const AxisNames names(x);
+  const Division times = divide(needed, x[axis]);
+  if (times.result != Division::Result::exact || !times.quotient.normal.is_constant() || !names.clear() ||
+      x[axis].shown.is_constant() || !keeps(p, p.operand[o].name[axis]))
+    return false;
+  const std::int64_t count = times.quotient.value();
+  t.put(" (").put(count).put(" times as many: did you mean repeat<");
+  put_side(t, names, x.rank);
+  t.put(" -> ");
+  for (int i = 0; i < x.rank; ++i) {
+    t.put(i ? " " : "");
+    if (i != axis)
+      t.put(names.name(i));
+    else if (needed.number_at() == 1)
+      t.put("(").put(count).put(" ").put(names.name(i)).put(")");
+    else
+      t.put("(").put(names.name(i)).put(" ").put(count).put(")");
+  }
+  t.put("> of it?)");
+  return true;
 }
 
 constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int operands) {
@@ -83,6 +145,7 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
           .put(std::int64_t{side.groups})
           .put(" letters, and the tensor is ");
       x[o].print(t);
+      if (operands == 2) suggest_split(t, p, x, o);
       t.put(" [pattern-rank]");
       return plan;
     }
@@ -121,8 +184,18 @@ constexpr EinsumPlan solve_einsum(std::string_view text, const Shape* x, int ope
         for (int k = 0; k < side.names; ++k)
           t.put(k ? " " : "").put(p.name[side.name[k == i ? elsewhere : k == elsewhere ? i : k]]);
         t.put(" for it?)");
-      } else {
-        suggest(t, second, first, i, i == x[o].rank - 1 ? "a " : "");
+      } else if (!suggest_shared_heads(t, p, x[o], o, i, first)) {
+        Text idea;
+        suggest(idea, second, first, i, i == x[o].rank - 1 ? "a " : "");
+        if (says_what_was_meant(idea)) {
+          t.put(idea.view());
+        } else {
+          Shape needed = x[o];
+          needed.dim[i] = &first;
+          t.put(" (did you mean ");
+          needed.print(t);
+          t.put("?)");
+        }
       }
       t.put(" [einsum-letter]");
       return plan;

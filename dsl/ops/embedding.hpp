@@ -26,13 +26,18 @@ auto gather(const Table& table, const Numbers& numbers) {
   } else {
     constexpr auto problem = [] {
       Text t;
-      if (Table::shape.rank && Table::shape.rank + Numbers::shape.rank - 1 <= Shape::capacity) return t;
+      const bool room = Table::shape.rank && Table::shape.rank + Numbers::shape.rank - 1 <= Shape::capacity;
+      const bool rows = Table::shape.rank == 2 && Numbers::shape.rank > 1 && Numbers::shape.back() == Table::shape[1];
+      if (room && !rows) return t;
       t.put("gather of ");
       Table::shape.print(t);
       t.put(" by ");
       Numbers::shape.print(t);
-      t.put(Table::shape.rank ? ": the result would have more than 12 axes"
-                              : ": the table has no rows, needs [V, ...]");
+      if (room)
+        t.put(": these are rows already, and not their numbers (did you mean the table, weight, itself?)");
+      else
+        t.put(Table::shape.rank ? ": the result would have more than 12 axes"
+                                : ": the table has no rows, needs [V, ...]");
       t.put(" [gather-table]");
       return t;
     };

@@ -50,7 +50,12 @@ constexpr Text group_norm_problem(const Shape& x, const Dim& groups, const Dim& 
     x[1].print(t);
     t.put(", needs ");
     channels.print(t);
-    suggest(t, x[1], channels, 1);
+    Shape moved{2, {x.dim[0], &channels}};  // with the channels second
+    for (int i = 1; i + 1 < x.rank; ++i) moved.dim[moved.rank++] = x.dim[i];
+    if (x.back() == channels && suggest_rearrange(t, " (", x, moved))
+      t.put(")");
+    else
+      suggest(t, x[1], channels, 1);
   }
   t.put(" [group-norm-axis]");
   return t;

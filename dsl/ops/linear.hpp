@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "dsl/division.hpp"
 #include "dsl/mismatch.hpp"
 #include "dsl/module.hpp"
 #include "dsl/ops/arithmetic.hpp"
@@ -43,6 +44,20 @@ constexpr void suggest_linear(Text& t, const Shape& x, const Dim& in, const Dim&
       return;
     }
     t.put("axis ").put(std::int64_t{i}).put(merges ? " has to be merged into it)" : " would fit)");
+    return;
+  }
+  if (const Division times = divide(x.back(), in);
+      !is_name(x.back()) && times.result == Division::Result::exact && !times.quotient.shown.is_constant()) {
+    t.put(" (");
+    times.quotient.print(t);
+    t.put(" times as long: did you mean Linear<");
+    const bool outer = (times.quotient * in).nests_as(x.back());
+    put_code(t, outer ? times.quotient.shown : in.shown);
+    t.put(" * ");
+    put_code(t, outer ? in.shown : times.quotient.shown);
+    t.put(", ");
+    put_code(t, out.shown);
+    t.put(">?)");
     return;
   }
   Text layer;

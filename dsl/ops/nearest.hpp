@@ -28,7 +28,21 @@ constexpr Text nearest_problem(const Shape& rows, const Shape& table) {
     rows.back().print(t);
     t.put(", needs ");
     table[1].print(t);
-    suggest(t, rows.back(), table[1], rows.rank - 1);
+    Shape moved;  // with the width of a code last
+    int width = 0;
+    while (width < rows.rank && !(rows[width] == table[1])) ++width;
+    for (int i = 0; i < rows.rank; ++i)
+      if (i != width) moved.dim[moved.rank++] = rows.dim[i];
+    moved.dim[moved.rank++] = table.dim[1];
+    if (rows.back() == table[0]) {
+      t.put(" (did you mean a table ");
+      Shape{2, {table.dim[1], table.dim[0]}}.print(t);
+      t.put("?)");
+    } else if (width < rows.rank && suggest_rearrange(t, " (", rows, moved)) {
+      t.put(")");
+    } else {
+      suggest(t, rows.back(), table[1], rows.rank - 1);
+    }
   }
   t.put(" [nearest-table]");
   return t;

@@ -39,6 +39,11 @@ constexpr Text relative_position_problem(const Shape& table, const Shape& grid, 
   }
   t.put(" and was given ");
   table.print(t);
+  if (sized && table.rank == 2) {
+    t.put(" (did you mean [").put(distances(grid)).put(", ");
+    table[1].print(t);
+    t.put("]?)");
+  }
   t.put(" [relative-position-table]");
   return t;
 }

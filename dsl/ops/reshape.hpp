@@ -105,7 +105,12 @@ constexpr Text reshape_problem(const Shape& x, const Shape& to) {
     for (int i = 1; i < x.rank; ++i)
       if (product_of(x, 0, i) * (x[i] - Dim::constant(1)) * product_of(x, i + 1, x.rank) ==
           product_of(to, 0, to.rank)) {
-        t.put(" (axis ").put(std::int64_t{i}).put(" is one too long: does it still hold the class token?)");
+        const Dim rest = x[i] - Dim::constant(1);
+        bool reads = true;  // N of N + 1, not T - 1
+        for (int k = 0; k < rest.shown.terms; ++k) reads &= rest.shown.term[k].coefficient > 0;
+        t.put(" (axis ").put(std::int64_t{i}).put(" is one too long: does it still hold the class token? ");
+        suggest_slice(t, i, Polynomial::constant(1), reads ? rest.shown : rest.normal);
+        t.put(")");
         break;
       }
     t.put(" [reshape-size]");

@@ -38,13 +38,25 @@ struct Rope {
 
 namespace detail {
 
+/// Whether tokens are defined as the patches of a grid and others before them, GH*GW + 1, and that grid is not this
+/// one.
+constexpr bool is_of_another_grid(const Polynomial& tokens, const Polynomial& patches) {
+  bool grid = false;
+  for (int i = 0; i < tokens.terms; ++i) {
+    if (patches.terms == 1 && tokens.term[i].same_factors(patches.term[0])) return false;
+    grid |= tokens.term[i].factors == 2;
+  }
+  return grid && patches.terms == 1 && patches.term[0].factors == 2;
+}
+
 /// A tensor of heads ends in tokens and K numbers a head, of which 4 divides K.
 constexpr Text rope_problem(const Shape& x, const Dim& rows, const Dim& columns) {
   Text t;
   const bool shaped = x.rank >= 2 && x[x.rank - 2].known() && x.back().known() && rows.known() && columns.known();
   const std::int64_t patches = shaped ? rows.value() * columns.value() : 0;
   const bool tokens = shaped && x[x.rank - 2].value() >= patches;
-  if (tokens && x.back().value() % 4 == 0) return t;
+  const bool other_grid = tokens && is_of_another_grid(x[x.rank - 2].normal, (rows * columns).normal);
+  if (tokens && !other_grid && x.back().value() % 4 == 0) return t;
   t.put("rope of a grid of ");
   rows.print(t);
   t.put(" x ");
@@ -58,6 +70,20 @@ constexpr Text rope_problem(const Shape& x, const Dim& rows, const Dim& columns)
     t.put("axis ").put(std::int64_t{x.rank - 2}).put(" is ");
     x[x.rank - 2].print(t);
     t.put(", needs ").put(patches).put(" tokens or more, those before the patches first");
+    Shape swapped = x;
+    if (x.rank > 2 && x[x.rank - 3].known() && x[x.rank - 3].value() >= patches) {
+      swapped.dim[x.rank - 2] = x.dim[x.rank - 3];
+      swapped.dim[x.rank - 3] = x.dim[x.rank - 2];
+      if (suggest_rearrange(t, " (", x, swapped)) t.put(")");
+    }
+  } else if (other_grid) {
+    t.put("axis ").put(std::int64_t{x.rank - 2}).put(" is ");
+    x[x.rank - 2].print(t);
+    t.put(" of another grid (");
+    x[x.rank - 2].shown.print(t);
+    t.put(" := ");
+    x[x.rank - 2].normal.print(t);
+    t.put("; did you mean that one?)");
   } else {
     t.put("a head has angles of rows and of columns, each for two numbers, and 4 does not divide ");
     x.back().print(t);

@@ -40,7 +40,22 @@ constexpr Text split_problem(const AxisRef& axis, const Shape& x, const Shape& s
   sum.print(t);
   t.put(", and axis ").put(std::int64_t{axis_index(axis, x)}).put(" is ");
   extent.print(t);
-  suggest(t, sum, extent, axis_index(axis, x));
+  // A number among the sizes that would make them add up.
+  const Dim more = extent - sum;
+  int at = 0;
+  while (at < sizes.rank &&
+         !(more.normal.is_constant() && sizes[at].shown.is_constant() && (sizes[at] + more).value() > 0))
+    ++at;
+  if (at < sizes.rank && !(more == Dim::constant(0))) {
+    t.put(" (did you mean split<").put(std::int64_t{axis_index(axis, x)}).put(">(x");
+    for (int i = 0; i < sizes.rank; ++i) {
+      t.put(", ");
+      put_code(t, i == at ? (sizes[i] + more).normal : sizes[i].shown);
+    }
+    t.put(")?)");
+  } else {
+    suggest(t, sum, extent, axis_index(axis, x));
+  }
   t.put(" [split-size]");
   return t;
 }

@@ -47,7 +47,11 @@ constexpr Text where_problem(const Shape& condition, const Shape& a, const Shape
     }
     if (anywhere)
       t.put(" (did you mean expand_as, which matches axes by name?)");
-    else
+    else if (!wide[0].known() && (*x)[0].known()) {  // the same for each image, as a mask is
+      t.put(" (did you mean ");
+      end.print(t);
+      t.put("?)");
+    } else
       suggest(t, (*x)[i], end[i], i);
     t.put(" [where-shape]");
   }

@@ -52,16 +52,45 @@ TEST(Mismatch, CountsTheAxesWhereTheNumberOfThemDiffers) {
 
 TEST(Mismatch, AsksForTheClassToken) {
   EXPECT_EQ(explained(shape<B, N>, shape<B, N + 1_c>),
-            "axis 1 is N=196, needs N+1=197 (one short: was the class token forgotten?)");
+            "axis 1 is N=196, needs N+1=197 (one short: was the class token forgotten? did you mean concat<1>(token, "
+            "x)?)");
   EXPECT_EQ(explained(shape<B, N + 1_c>, shape<B, N>),
-            "axis 1 is N+1=197, needs N=196 (one too many: does it still hold the class token?)");
+            "axis 1 is N+1=197, needs N=196 (one too many: does it still hold the class token? did you mean "
+            "slice<1>(x, 1_c, N)?)");
 }
 
 TEST(Mismatch, AsksForAPartOfASum) {
   EXPECT_EQ(explained(shape<B, N + 1_c>, shape<B, N + 1_c + R>),
-            "axis 1 is N+1=197, needs N+R+1=201 (short of R=4: was it left out of a concat?)");
+            "axis 1 is N+1=197, needs N+R+1=201 (short of R=4: was it left out of a concat? did you mean concat<1>(r, "
+            "x)?)");
   EXPECT_EQ(explained(shape<B, N + 1_c + R>, shape<B, N + 1_c>),
             "axis 1 is N+R+1=201, needs N+1=197 (too long by R=4: is a slice missing?)");
+}
+
+TEST(Mismatch, KnowsWhereAPartOfASumBelongs) {
+  EXPECT_EQ(
+      explained(shape<B, N>, shape<B, R + N>),
+      "axis 1 is N=196, needs N+R=200 (short of R=4: was it left out of a concat? did you mean concat<1>(r, x)?)");
+  EXPECT_EQ(
+      explained(shape<B, N>, shape<B, N + R>),
+      "axis 1 is N=196, needs N+R=200 (short of R=4: was it left out of a concat? did you mean concat<1>(x, r)?)");
+  EXPECT_EQ(explained(shape<B, N + K>, shape<B, N + R + K>),
+            "axis 1 is K+N=260, needs K+N+R=264 (short of R=4: was it left out of a concat?)");
+  EXPECT_EQ(explained(shape<B, R + N>, shape<B, N>),
+            "axis 1 is N+R=200, needs N=196 (too long by R=4: is a slice missing? did you mean slice<1>(x, R, N)?)");
+  EXPECT_EQ(explained(shape<B, N + R>, shape<B, N>),
+            "axis 1 is N+R=200, needs N=196 (too long by R=4: is a slice missing? did you mean slice<1>(x, 0_c, N)?)");
+}
+
+TEST(Mismatch, WritesDimsAsCodeDoes) {
+  const auto code = [](const Dim& dim) {
+    Text t;
+    put_code(t, dim.shown);
+    return std::string(t.view());
+  };
+  EXPECT_EQ(code(Dims<std::remove_cv_t<decltype(N + 1_c)>>::shape[0]), "N + 1_c");
+  EXPECT_EQ(code(Dims<std::remove_cv_t<decltype(3_c * H * K - 2_c)>>::shape[0]), "3_c * H * K - 2_c");
+  EXPECT_EQ(code(Dim::constant(0)), "0_c");
 }
 
 TEST(Mismatch, AsksForARenameOfEqualSizes) {

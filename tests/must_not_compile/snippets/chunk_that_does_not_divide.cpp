@@ -1,6 +1,6 @@
 // 197 tokens are not 3 equal parts.
-// expect: chunk<1> of [B, N+1=197, D=192] into H=3 parts: N+1=197 / H=3 is not exact: it leaves 2; nearest that work:
-// H=1 or H=197; or 195 or 198 in place of 197 [dim-division]
+// expect: chunk<1> of [B, N+1=197, D=192] into H=3 parts: N+1=197 is not, and D=192 is (did you mean chunk<2>?)
+// [dim-division]
 #include "axes.hpp"
 
 namespace tessera {

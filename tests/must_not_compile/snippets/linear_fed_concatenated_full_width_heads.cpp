@@ -1,6 +1,6 @@
 // Heads of full width, concatenated, are H*D wide.
-// expect: linear (D=192 -> D=192) cannot take [B, N+1=197, D*H=576]: it ends in D*H=576, needs D=192 (D := H*K)
-// [linear-input]
+// expect: linear (D=192 -> D=192) cannot take [B, N+1=197, D*H=576]: it ends in D*H=576, needs D=192 (H=3 times as
+// long: did you mean Linear<H * D, D>?) [linear-input]
 #include <array>
 
 #include "axes.hpp"

@@ -1,6 +1,6 @@
 // Rows are compared with codes number by number.
-// expect: nearest of [B, N=196, D=192] among [D=192, M=768]: axis 2 of the rows is D=192, needs M=768 (M := 4*H*K)
-// [nearest-table]
+// expect: nearest of [B, N=196, D=192] among [D=192, M=768]: axis 2 of the rows is D=192, needs M=768 (did you mean
+// a table [M=768, D=192]?) [nearest-table]
 #include "axes.hpp"
 
 namespace tessera {

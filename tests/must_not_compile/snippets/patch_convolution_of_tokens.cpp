@@ -5,6 +5,7 @@
 
 namespace tessera {
 
+// no suggestion: the image is not there; which of the two calls is one too many, no shape says
 #ifdef TWIN
 inline auto f(const PatchConvolution<C, D, P>& proj, Tensor<B, C, IH, IW> x) { return proj(x); }
 #else

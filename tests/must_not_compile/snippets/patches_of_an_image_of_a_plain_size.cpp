@@ -7,7 +7,8 @@
 namespace tessera {
 
 #ifdef TWIN
-inline constexpr auto S = axis<"S", GH * P>;
+inline constexpr auto Q = axis<"Q", 14>;
+inline constexpr auto S = axis<"S", Q * P>;
 inline auto f(const PatchConvolution<C, D, P>& embed, Tensor<B, C, S, S> x) { return embed(x); }
 #else
 inline constexpr auto S = axis<"S", 224>;

@@ -1,6 +1,6 @@
 // Positions for the patches are added to patches and class token.
 // expect: add [B, N+1=197, D=192] + [N=196, D=192]: axis 1 is N+1=197 on the left and N=196 on the right (one short:
-// was the class token forgotten?) [elementwise-shape]
+// was the class token forgotten? did you mean [N+1=197, D=192] on the right?) [elementwise-shape]
 #include "axes.hpp"
 
 namespace tessera {

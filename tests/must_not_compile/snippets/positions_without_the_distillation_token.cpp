@@ -1,6 +1,6 @@
 // DeiT has two tokens before the patches, and the positions are those of ViT.
 // expect: add [B, N+2=198, D=192] + [N+1=197, D=192]: axis 1 is N+2=198 on the left and N+1=197 on the right (one
-// short: was the class token forgotten?) [elementwise-shape]
+// short: was the class token forgotten? did you mean [N+2=198, D=192] on the right?) [elementwise-shape]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // What cross attention gives has as many rows as the queries.
 // expect: conversion of [B, WORDS=77, K=64] to the declared [B, N=196, K=64]: axis 1 is WORDS=77, needs N=196 (N :=
-// GH*GW) [conversion]
+// GH*GW; did you mean to declare [B, WORDS=77, K=64]?) [conversion]
 #include "axes.hpp"
 
 namespace tessera {

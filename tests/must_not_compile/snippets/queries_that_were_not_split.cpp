@@ -1,6 +1,6 @@
 // Keys have heads, queries have none.
-// expect: einsum<b h i k, b h j k -> b h i j>: operand 0 has 4 letters, and the tensor is [B, N=196, D=192]
-// [pattern-rank]
+// expect: einsum<b h i k, b h j k -> b h i j>: operand 0 has 4 letters, and the tensor is [B, N=196, D=192] (did you
+// mean rearrange<b n (h k) -> b h n k>?) [pattern-rank]
 #include "axes.hpp"
 
 namespace tessera {

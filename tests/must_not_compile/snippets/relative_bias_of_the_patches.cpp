@@ -1,6 +1,6 @@
 // BEiT's bias is of all tokens, this one of the patches.
 // expect: add [B, H=3, T=197, J=197] + [H=3, N=196, N=196]: axis 3 is J=197 on the left and N=196 on the right (one
-// short: was the class token forgotten?) [elementwise-shape]
+// short: was the class token forgotten? did you mean [H=3, T=197, J=197] on the right?) [elementwise-shape]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // The table was made for a grid of seven by seven.
 // expect: relative position bias of a grid of GH=14 x GW=14 patches needs a table [729 or 732, heads] and was given
-// [169, H=3] [relative-position-table]
+// [169, H=3] (did you mean [729, H=3]?) [relative-position-table]
 #include "axes.hpp"
 
 namespace tessera {

@@ -1,6 +1,6 @@
 // The sizes add up to the axis.
-// expect: split<1> of [B, N+1=197, D=192] into [2, N=196]: they add up to N+2=198, and axis 1 is N+1=197 (one too many:
-// does it still hold the class token?) [split-size]
+// expect: split<1> of [B, N+1=197, D=192] into [2, N=196]: they add up to N+2=198, and axis 1 is N+1=197 (did you
+// mean split<1>(x, 1_c, N)?) [split-size]
 #include "axes.hpp"
 
 namespace tessera {

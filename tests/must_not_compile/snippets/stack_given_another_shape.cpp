@@ -1,6 +1,6 @@
 // The first block takes tokens with a class token.
-// expect: Block takes [B, N+1=197, D=192] and was given [B, N=196, D=192]: axis 1 is N=196, needs N+1=197 (one short:
-// was the class token forgotten?) [module-input]
+// expect: Block takes [B, N+1=197, D=192] and was given [B, N=196, D=192]: axis 1 is N=196, needs N+1=197 (one
+// short: was the class token forgotten? did you mean concat<1>(token, x)?) [module-input]
 #include "axes.hpp"
 
 namespace tessera {
@@ -12,7 +12,9 @@ struct Block : Module {
 };
 
 #ifdef TWIN
-inline auto f(const Stack<Block, 12>& blocks, Tensor<B, N + 1_c, D> x) { return blocks(x); }
+inline auto f(const Stack<Block, 12>& blocks, Tensor<B, N, D> x, Tensor<B, 1_c, D> token) {
+  return blocks(concat<1>(token, x));
+}
 #else
 inline auto f(const Stack<Block, 12>& blocks, Tensor<B, N, D> x) { return blocks(x); }
 #endif
