@@ -9,7 +9,7 @@ namespace tessera::models {
 template <class V>
 struct TalkingHeads : Module {
   static constexpr VitSpec S = V::spec;
-  static constexpr auto G = axis<"G", V::H>;  // heads as well
+  using Scores = Tensor<V::B, V::H, V::T, V::T>;
 
   FusedQkv<V> parts;
   Linear<V::A, V::D> proj;
@@ -18,10 +18,17 @@ struct TalkingHeads : Module {
 
   typename V::Tokens forward(typename V::Tokens x) const {
     const auto [q, k, v] = parts(x);
-    const auto scores = einsum<"b h i k, b h j k -> b i j h">(q, k) / sqrt(V::K);
-    const auto probabilities = dropout<S.attention_dropout>(proj_w(softmax<2>(proj_l(scores))));
-    const auto mixed = einsum<"b i j h, b h j k -> b i h k">(probabilities, v);
-    return dropout<S.dropout>(proj(rearrange<"b n h k -> b n (h k)">(mixed)));
+    const Scores scores = einsum<"b h i k, b h j k -> b h i j">(q, k) / sqrt(V::K);
+    const Scores probabilities = talk(softmax<-1>(talk(scores, proj_l)), proj_w);
+    const auto mixed = einsum<"b h i j, b h j k -> b h i k">(dropout<S.attention_dropout>(probabilities), v);
+    return dropout<S.dropout>(proj(rearrange<"b h n k -> b n (h k)">(mixed)));
+  }
+
+ private:
+  /// Maps the heads of each pair of tokens. Keys stay the last axis in memory, along which softmax and products run.
+  static Scores talk(const Scores& x, const Linear<V::H, V::H>& heads) {
+    return einsum<"h g, b g i j -> b h i j">(heads.weight, x) +
+           repeat<"h -> h i j">(heads.bias, "i"_is(V::T), "j"_is(V::T));
   }
 };
 

@@ -230,7 +230,8 @@ struct FusedQkv : Part {
   }
 };
 
-/// One map, and a bias of queries and one of values: Bao et al. 2022 (BEiT).
+/// One map, and a bias of queries and one of values: Bao et al. 2022 (BEiT). One bias is made of them, which inference
+/// folds, so that the map adds it where it stores.
 template <class V>
 struct QvBias : Part {
   LinearWithoutBias<V::D, 3_c * V::A> qkv;
@@ -238,13 +239,8 @@ struct QvBias : Part {
   TESSERA_MEMBERS(QvBias, qkv, q_bias, v_bias)
 
   auto forward(typename V::Tokens x) const {
-    const auto [q, k, v] = chunk<-1>(qkv(x), 3_c);
-    return std::array{heads(q + q_bias), heads(k), heads(v + v_bias)};
-  }
-
- private:
-  static typename V::Heads heads(const Tensor<V::B, V::T, V::A>& x) {
-    return rearrange<"b n (h k) -> b h n k">(x, "h"_is(V::H), "k"_is(V::K));
+    const auto bias = concat<0>(q_bias, v_bias * 0, v_bias);
+    return unstack<0>(rearrange<"b n (s h k) -> s b h n k">(qkv(x) + bias, "h"_is(V::H), "k"_is(V::K)), 3_c);
   }
 };
 

@@ -184,9 +184,10 @@ class File : EntryWriter {
 
  private:
   bool has_gemms_of(DType dtype) const {
-    return ranges::any_of(plans_, [&](const Plan& plan) {
+    const auto has = [&](const Plan& plan) {
       return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.gemm.dtype == dtype; });
-    });
+    };
+    return ranges::any_of(plans_, [&](const Plan& plan) { return has(plan) || ranges::any_of(plan.folded, has); });
   }
 
   /// The texts that GEMMs need beyond the vectors.
@@ -225,6 +226,12 @@ class File : EntryWriter {
     for (const tree::Parameter& p : f.parameters) taken.insert(p.name);
     f.body = declare_scratch(plan, std::move(taken));
     finished_ = reports(plan) ? finished_ranges(plan, arena_) : std::vector<FinishedRange>{};
+    add_stages(f, plan);
+    return tree::print(f);
+  }
+
+  /// Behind what stands in its body already.
+  void add_stages(tree::Function& f, const Plan& plan) {
     Block all = stages(plan, 0);
     if (plan.program.groups) all = group_after_group(std::move(all));
     if (uses(all, "place")) f.body.push_back(tree::declare("std::int64_t", "place", integer(-1)));
@@ -238,7 +245,6 @@ class File : EntryWriter {
     known.insert(functions_.names().begin(), functions_.names().end());
     known.merge(constants());
     tree::check(f, known);
-    return tree::print(f);
   }
 
   bool reports(const Plan& plan) const { return distributed_ && plan.program.kind == ProgramKind::loss_and_gradients; }
@@ -272,6 +278,43 @@ class File : EntryWriter {
                        std::move(stages))};
   }
 
+  /// The functions that compute folded values: one for each program that reads some, of whatever layer, which no
+  /// program before it does. They read packed parameters as well.
+  std::string folds() {
+    std::string out;
+    std::set<std::pair<const PackedEntry*, int>> computed;  // with the layer
+    for (const Plan& plan : plans_)
+      for (const Plan& folded : plan.folded) {
+        const std::size_t before = computed.size();
+        for (const Tensor& t : folded.program.tensors)
+          for (int layer = 0; t.packing == Packing::folded && layer < t.slots; ++layer)
+            computed.insert({packed_.find(packed_copy(folded.program, t, arena_)), layer});
+        if (computed.size() == before) continue;
+        tree::Function f;
+        f.linkage = "static";
+        f.name = folds_.emplace_back(fmt::format("fold_constants_of_{}", plan.program.name));
+        f.parameters = pack_parameters(real_);
+        std::set<std::string> taken = functions_.names();
+        taken.insert({"parameters", "packed", "scratch"});
+        const Block places = declare_scratch(folded, std::move(taken));
+        if (!places.empty())
+          f.body.push_back(tree::declare(real_ + "* const", "scratch", name("packed") + integer(packed_.scratch)));
+        f.body.insert(f.body.end(), places.begin(), places.end());
+        finished_.clear();
+        add_stages(f, folded);
+        out += "\n" + tree::print(f);
+      }
+    return out;
+  }
+
+  /// Calls them.
+  Block call_folds() const {
+    Block b;
+    for (const std::string& fold : folds_)
+      b.push_back(tree::evaluate(call(fold, {name("parameters"), name("packed")})));
+    return b;
+  }
+
   /// The functions that pack every parameter that GEMMs read into panels, and copy the others that are read where
   /// nothing is trained: what inference reads and, where the model is trained, all.
   std::string packs() {
@@ -284,10 +327,11 @@ class File : EntryWriter {
       f.body.insert(f.body.end(), body.begin(), body.end());
       std::set<std::string> known = Packer::functions();
       known.insert(before);
+      known.insert(folds_.begin(), folds_.end());
       tree::check(f, known);
       return f;
     };
-    std::string out;
+    std::string out = folds();
     std::string rest;
     if (Block others = packer_.rest(); !others.empty()) {
       tree::Function f = function("", "", std::move(others));
@@ -295,7 +339,9 @@ class File : EntryWriter {
       f.name = rest = pack_rest;
       out += "\n" + tree::print(f);
     }
-    const tree::Function forward = function("pack_forward", rest, packer_.panels(false));
+    Block for_inference = packer_.panels(false);
+    for (tree::Statement& fold : call_folds()) for_inference.push_back(std::move(fold));
+    const tree::Function forward = function("pack_forward", rest, std::move(for_inference));
     out += "\n" + tree::print(forward);
     if (trains(plans_)) out += "\n" + tree::print(function("pack", forward.name, packer_.panels(true)));
     return out;
@@ -324,7 +370,9 @@ class File : EntryWriter {
     f.body.insert(f.body.end(), body.begin(), body.end());
     if (!packer_.rest().empty())
       f.body.push_back(tree::evaluate(call(pack_rest, {name("parameters"), name("packed")})));
+    for (tree::Statement& fold : call_folds()) f.body.push_back(std::move(fold));
     std::set<std::string> known = Packer::functions();
+    known.insert(folds_.begin(), folds_.end());
     known.insert(entry_names.begin(), entry_names.end());
     known.insert(functions_.names().begin(), functions_.names().end());
     known.insert({"&none", pack_rest});
@@ -493,6 +541,7 @@ class File : EntryWriter {
   bool distributed_;
   Packer packer_;
   std::vector<FinishedRange> finished_;  ///< of the entry point at hand
+  std::vector<std::string> folds_;       ///< functions that compute folded values, in the order in which they run
   bool shares_ = false;                  ///< images or rows among the threads
 };
 

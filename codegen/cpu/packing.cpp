@@ -53,7 +53,7 @@ Block Packer::rest() const {
 }
 
 void Packer::pack(Block& b, const PackedEntry& e) const {
-  if (e.packing == Packing::scales) return;  // they come with their panels
+  if (e.packing == Packing::scales || e.packing == Packing::folded) return;  // with their panels; by kernels
   const int count = e.count();
   const Expr source = name("parameters") + offset(arena_.find(e.key), e.first, count), to = place(e, e.first, count);
   b.push_back(tree::comment(described(e)));

@@ -205,8 +205,9 @@ enum class Storage : std::uint8_t {
 };
 
 /// How a copy of a parameter in the packed memory lies: as it is; as a matrix [columns, depth] in panels of columns; or
-/// it is what a matrix in panels of int8 needs beside it, the scales of its columns and then their sums.
-enum class Packing : std::uint8_t { plain, panels, scales };
+/// it is what a matrix in panels of int8 needs beside it, the scales of its columns and then their sums; or no copy,
+/// but a value that packing computes of parameters (constant folding).
+enum class Packing : std::uint8_t { plain, panels, scales, folded };
 
 /// A value that is stored: by the caller, or in scratch memory that the plan lays out.
 struct Tensor {
@@ -222,6 +223,7 @@ struct Tensor {
   bool transposed = false;           ///< of a packed copy: the parameter's last dim became its first
   bool carry = false;                ///< slot (iteration + shift) % slots instead of slot layer
   NodeId parameter = graph::none;    ///< of a parameter, its packed copy or its gradient: the parameter node
+  std::size_t made_as = 0;           ///< of a folded value: the hash of how it is computed, in whatever program
 };
 
 /// What runs, in order: a kernel, or a region's body once for each layer.
@@ -241,6 +243,7 @@ struct KernelProgram {
   std::vector<std::vector<Item>> order;  ///< by region; region 0 is the program
   bool joined = false;                   ///< axes that run on in memory may be one: past a dim comes the next row
   bool groups = false;                   ///< a batch may be worked on microbatch after microbatch: a plan's choice
+  std::vector<KernelProgram> folded{};   ///< one or none: what packing computes for it, with the same tensors
 };
 
 /// Whether gradients are what a program computes.

@@ -124,6 +124,13 @@ void print_region(std::string& out, const KernelProgram& p, int region, const st
 std::string print(const KernelProgram& program) {
   std::string out = fmt::format("kernels of {}\n", program.name);
   print_region(out, program, 0, "  ");
+  for (const KernelProgram& folded : program.folded) out += "when parameters are packed, " + print(folded);
+  return out;
+}
+
+std::string print(const KernelProgram& program, const Kernel& kernel) {
+  std::string out;
+  print_kernel(out, program, kernel, "");
   return out;
 }
 

@@ -8,5 +8,7 @@
 namespace tessera::codegen {
 
 std::string print(const KernelProgram& program);
+/// One of its kernels.
+std::string print(const KernelProgram& program, const Kernel& kernel);
 
 }  // namespace tessera::codegen

@@ -12,6 +12,7 @@
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/plan/gemm.hpp"
+#include "codegen/plan/layout.hpp"
 
 namespace tessera::codegen {
 
@@ -40,6 +41,15 @@ std::pair<const ArenaEntry*, int> Arena::place(const std::string& name) const {
 
 PackedEntry packed_copy(const KernelProgram& program, const Tensor& t, const Arena& parameters) {
   PackedEntry e;
+  if (t.packing == Packing::folded) {
+    e.key = t.name;
+    e.made_as = t.made_as;
+    e.packing = t.packing;
+    e.element = t.element;
+    e.columns = layout_for_gemms(t).size.fixed;
+    e.last = t.slots - 1;
+    return e;
+  }
   const auto [parameter, layer] = parameters.place(program.graph[t.parameter].name);
   e.key = parameter->key;
   e.packing = t.packing;
@@ -56,7 +66,8 @@ PackedEntry packed_copy(const KernelProgram& program, const Tensor& t, const Are
 namespace {
 
 bool same_copy(const PackedEntry& a, const PackedEntry& b) {
-  return a.key == b.key && a.packing == b.packing && a.transposed == b.transposed && a.element == b.element;
+  return (a.packing == Packing::folded ? a.made_as == b.made_as : a.key == b.key) && a.packing == b.packing &&
+         a.transposed == b.transposed && a.element == b.element;
 }
 
 }  // namespace
@@ -118,7 +129,13 @@ PackedArena make_packed_arena(const std::vector<Plan>& plans, const Arena& param
       }
     }
     place(found);
-    if (!trained) arena.forward_reals = arena.reals;
+    if (trained) continue;
+    arena.scratch = arena.reals;
+    std::int64_t scratch = 0;
+    for (const Plan& plan : plans)
+      for (const Plan& folded : plan.folded) scratch = std::max(scratch, folded.scratch.fixed);
+    arena.reals += scratch;
+    arena.forward_reals = arena.reals;
   }
   return arena;
 }

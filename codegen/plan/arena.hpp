@@ -40,9 +40,10 @@ struct Arena {
 /// the declared one. So too of one half of a training step, which has the same arena as the other.
 Arena make_arena(const graph::Graph& declared, const KernelProgram& program);
 
-/// The packed copy of a parameter, which kernels read.
+/// The packed copy of a parameter, which kernels read, or a value of parameters that packing computes.
 struct PackedEntry {
-  std::string key;  ///< the parameter's, in the arena
+  std::string key;          ///< the parameter's, in the arena; of a folded value its name
+  std::size_t made_as = 0;  ///< of a folded value
   Packing packing = Packing::plain;
   bool transposed = false;  ///< the parameter is [depth, columns]
   DType element = DType::real;
@@ -60,6 +61,7 @@ bool packed_by_rows(const PackedEntry& entry);
 struct PackedArena {
   std::vector<PackedEntry> entries;
   std::int64_t reals = 0, forward_reals = 0;  ///< all; the first, which is all that is read where nothing is trained
+  std::int64_t scratch = 0;                   ///< where what folded values are made from lies while they are computed
 
   /// Where such a copy of such layers lies; null where it is nowhere.
   const PackedEntry* find(const PackedEntry& wanted) const;

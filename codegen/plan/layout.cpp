@@ -77,7 +77,8 @@ Layout layout_with_rows(const Tensor& tensor, std::int64_t apart) {
 Layout layout_for_gemms(const Tensor& tensor) {
   constexpr std::int64_t line = 16;  // values: rows that begin with lines of memory are not read across two of them
   const auto declared = [&] { return layout_of(tensor, static_cast<int>(tensor.shape.size()) - 1); };
-  const bool ours = tensor.storage == Storage::scratch || tensor.storage == Storage::registers;
+  const bool ours = tensor.storage == Storage::scratch || tensor.storage == Storage::registers ||
+                    (tensor.storage == Storage::packed && tensor.packing == Packing::folded);
   if (!ours || tensor.shape.size() < 2 || !tensor.shape.back().known()) return declared();
   const std::int64_t row = tensor.shape.back().value(), whole = (row + line - 1) / line * line;
   return whole == row || whole - row > row / 8 ? declared() : layout_with_rows(tensor, whole);

@@ -4,11 +4,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <utility>
+
 #include "codegen/kernels/print.hpp"
 #include "codegen/kernels/verify.hpp"
 #include "codegen/plan/attention.hpp"
 #include "codegen/plan/bf16_storage.hpp"
 #include "codegen/plan/bias_gradient.hpp"
+#include "codegen/plan/constant_folding.hpp"
 #include "codegen/plan/dropout_mask.hpp"
 #include "codegen/plan/gemm.hpp"
 #include "codegen/plan/int8_quantize.hpp"
@@ -28,6 +31,9 @@ const std::vector<Pass>& cpu_passes() {
       {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_as_bf16, true},
       {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8), quantize_to_int8,
        true},
+      {"constant_folding", "what inference computes of parameters alone is computed when they are packed",
+       [](const KernelProgram& p) { return has_gemms(p) && !differentiates(p) && !traits_of(p.kind).inspects; },
+       fold_constants},
       {"packed_parameters", "programs of inference read all parameters from the packed copy",
        [](const KernelProgram& p) { return has_gemms(p) && !differentiates(p); }, read_all_packed},
       {"bias_gradients", "weight gradients add up the gradients of the biases beside them", has_gemms,
@@ -41,14 +47,15 @@ const std::vector<Pass>& cpu_passes() {
   return passes;
 }
 
-Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options) {
+namespace {
+
+/// `layout_as_gemms`: whatever the kernels are.
+Plan plan_of(KernelProgram program, const std::vector<Target>& targets, bool layout_as_gemms) {
   Plan plan;
   plan.program = std::move(program);
-  run_passes(plan.program, cpu_passes(), options);
   // One layout for all targets: the memory plan is shared. Where there are no GEMMs to decide it, it is
   // chosen for the widest vectors.
-  const bool products = has_gemms(plan.program);
-  if (products)
+  if (layout_as_gemms)
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_gemms(t));
   else
     plan.layouts = choose_layouts(plan.program, targets.back());
@@ -60,6 +67,17 @@ Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const 
     for (const Kernel& kernel : plan.program.kernels)
       plan.schedules[std::string(target.name)].push_back(choose_schedule(plan.program, plan.layouts, kernel, target));
   verify(plan);
+  return plan;
+}
+
+}  // namespace
+
+Plan make_plan(KernelProgram program, const std::vector<Target>& targets, const PassOptions& options) {
+  run_passes(program, cpu_passes(), options);
+  const bool products = has_gemms(program) || !program.folded.empty();  // folded values lie alike in both
+  std::vector<KernelProgram> folded = std::exchange(program.folded, {});
+  Plan plan = plan_of(std::move(program), targets, products);
+  for (KernelProgram& p : folded) plan.folded.push_back(plan_of(std::move(p), targets, products));
   return plan;
 }
 
@@ -178,6 +196,7 @@ std::string print(const Plan& plan) {
     out += fmt::format("  {} [{}]", tensor.name, fmt::join(dims, ", "));
     if (tensor.element != DType::real) out += fmt::format(" {}", name_of(tensor.element));
     if (tensor.slots > 1) out += fmt::format(" x {}", tensor.slots);
+    if (tensor.packing == Packing::folded) out += " folded";
     if (int b = plan.buffer_of[t]; b >= 0) {
       const Buffer& buffer = plan.buffers[b];
       out += fmt::format(" at {}{}, live {} to {}", buffer.offset, buffer.per_image ? " of each image" : "",
@@ -197,6 +216,7 @@ std::string print(const Plan& plan) {
   if (!plan.launches.empty()) out += "launches\n";
   for (const std::vector<Launch>& launches : plan.launches)
     for (const Launch& launch : launches) out += print(launch);
+  for (const Plan& folded : plan.folded) out += "when parameters are packed, " + print(folded);
   return out;
 }
 

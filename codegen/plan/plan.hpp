@@ -86,6 +86,7 @@ struct Plan {
   Extent lower_bound;                                      ///< the most that is live at once
   std::map<std::string, std::vector<Schedule>> schedules;  ///< by target name, then kernel
   std::vector<std::vector<Launch>> launches;               ///< for a GPU, by kernel: one; two of a split-K sum
+  std::vector<Plan> folded{};                              ///< one or none: of what packing computes for it
 };
 
 /// Over the kernels of a program.

@@ -19,6 +19,7 @@
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
+#include "models/vit_relpos.hpp"
 #include "tests/codegen/support/sketch.hpp"
 #include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_variants.hpp"
@@ -220,6 +221,28 @@ TEST(Emit, AProgramHasTheCommandServeWhereItIsAskedForAndIsElseTheSame) {
     serves.erase(at, part.size());
   }
   EXPECT_EQ(serves, plain);
+}
+
+TEST(Emit, PackingAndAnUpdateThatPacksComputeWhatDependsOnParametersAlone) {
+  using Relative =
+      models::Vit<{.image = 32, .patch = 4, .width = 64, .heads = 2, .depth = 3, .classes = 10}, models::RelativeBlock>;
+  const auto counted = [](const std::string& text, const std::string& part) {
+    int count = 0;
+    for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++count;
+    return count;
+  };
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  const std::string text = codegen::generate(trace<Relative>("relative"), options).at("relative_scalar.cpp");
+  // The head reads the class token alone: the last block is another one for forward, and not for embed.
+  for (const std::string program : {"forward", "embed"}) {
+    EXPECT_EQ(counted(text, "static void fold_constants_of_" + program + "("), 1) << program;
+    EXPECT_EQ(counted(text, "  fold_constants_of_" + program + "(parameters, packed);"), 2) << program;
+  }
+  EXPECT_EQ(counted(text, "fold_constants_of_evaluate"), 0) << "what it reads is forward's";
+  options.disabled_passes = {"constant_folding"};
+  const std::string without = codegen::generate(trace<Relative>("relative"), options).at("relative_scalar.cpp");
+  EXPECT_EQ(counted(without, "fold_constants"), 0);
 }
 
 TEST(Emit, AnUpdateSparesWeightsThatDoNotDecayFromIt) {

@@ -11,6 +11,7 @@
 #include "codegen/passes/pipeline.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit.hpp"
+#include "models/vit_relpos.hpp"
 
 namespace tessera::test {
 namespace {
@@ -21,9 +22,11 @@ using codegen::PassOptions;
 using codegen::Precision;
 using codegen::ProgramKind;
 
-/// 257 tokens: the scores of an image are larger than a CPU's L1. Probabilities drop out.
-using Vit = models::Vit<{
-    .image = 64, .patch = 4, .width = 64, .heads = 2, .depth = 2, .classes = 10, .attention_dropout = 0.1}>;
+/// 257 tokens: the scores of an image are larger than a CPU's L1. Probabilities drop out, and biases of scores are of
+/// parameters alone.
+using Vit =
+    models::Vit<{.image = 64, .patch = 4, .width = 64, .heads = 2, .depth = 2, .classes = 10, .attention_dropout = 0.1},
+                models::RelativeBlock>;
 
 /// 65 tokens: CUDA's attention has at most 256 keys. Nothing drops out, so that its probabilities can be computed
 /// again.
@@ -153,15 +156,16 @@ TEST(Passes, AreDumpedEachWithTheKernelsBehindIt) {
     firsts += text.starts_with("kernels of forward") ? 'k' : text.starts_with("graph \"m\"") ? 'g' : '?';
   };
   codegen::generate(trace<models::Vit<{.image = 16, .patch = 8, .width = 16, .heads = 2, .depth = 1}>>("m"), options);
-  EXPECT_EQ(stages, (std::vector<std::string>{
-                        "declaration_behind_canonical_order", "declaration_behind_dead_slices",
-                        "forward_behind_evaluation_dropout", "forward_behind_outputs", "forward_behind_decompose",
-                        "forward_behind_simplify", "forward_behind_recompute", "forward_behind_columns_innermost",
-                        "forward_behind_matrix_products", "forward_behind_packed_parameters",
-                        "forward_behind_bias_gradients", "forward_behind_dropout_mask", "forward_behind_attention",
-                        "forward_cuda_behind_merge_sums", "forward_cuda_behind_residual_epilogue",
-                        "forward_cuda_behind_column_reductions", "forward_cuda_behind_norm_recompute"}));
-  EXPECT_EQ(firsts, std::string(8, 'g') + std::string(9, 'k'));
+  EXPECT_EQ(
+      stages,
+      (std::vector<std::string>{
+          "declaration_behind_canonical_order", "declaration_behind_dead_slices", "forward_behind_evaluation_dropout",
+          "forward_behind_outputs", "forward_behind_decompose", "forward_behind_simplify", "forward_behind_recompute",
+          "forward_behind_columns_innermost", "forward_behind_matrix_products", "forward_behind_constant_folding",
+          "forward_behind_packed_parameters", "forward_behind_bias_gradients", "forward_behind_dropout_mask",
+          "forward_behind_attention", "forward_cuda_behind_merge_sums", "forward_cuda_behind_residual_epilogue",
+          "forward_cuda_behind_column_reductions", "forward_cuda_behind_norm_recompute"}));
+  EXPECT_EQ(firsts, std::string(8, 'g') + std::string(10, 'k'));
 }
 
 TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
@@ -185,7 +189,7 @@ TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
   const std::string out = testing::TempDir() + "passes";
   EXPECT_EQ(run({"--out", out, "--disable-pass", "fusing"}, 1),
             "vit: there is no pass fusing: choose from dead_slices, recompute, columns_innermost, matrix_products, "
-            "packed_parameters, bias_gradients, dropout_mask, "
+            "constant_folding, packed_parameters, bias_gradients, dropout_mask, "
             "microbatch, attention, attention_gradient, attention_recompute, merge_sums, residual_epilogue, "
             "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");
   EXPECT_EQ(run({"--out", out, "--disable-pass", "bf16_storage"}, 1),

@@ -26,6 +26,7 @@
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
+#include "models/vit_relpos.hpp"
 #include "tests/codegen/support/sketch.hpp"
 #include "tests/models/deep_model.hpp"
 
@@ -274,6 +275,77 @@ TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block
       EXPECT_EQ(std::count(heads.begin(), heads.end(), schedules[at].fused.at(1).vector), 0) << target;
   }
   EXPECT_GT(found, 0u) << print(forward);
+}
+
+/// Of `tokens` a side, whose biases of scores an MLP of each block makes.
+template <int tokens, int width>
+using Relative = models::Vit<{.image = 4 * tokens, .patch = 4, .width = width, .heads = 2, .depth = 2, .classes = 10},
+                             models::RelativeBlock>;
+
+/// The values of a program that packing computes.
+std::vector<codegen::Tensor> folded_values(const Plan& plan) {
+  std::vector<codegen::Tensor> found;
+  for (const codegen::Tensor& t : plan.program.tensors)
+    if (t.packing == codegen::Packing::folded) found.push_back(t);
+  return found;
+}
+
+TEST(PlanFolding, ComputesWhatDependsOnParametersAloneWhenTheyArePacked) {
+  const Plan forward = forward_pass(trace<Relative<8, 64>>("relative"));
+  for (const codegen::Kernel& kernel : forward.program.kernels)
+    EXPECT_NE(codegen::tasks_of(kernel), codegen::Tasks::once) << kernel.name;
+  ASSERT_EQ(forward.folded.size(), 1u);
+  for (const codegen::Kernel& kernel : forward.folded[0].program.kernels)
+    EXPECT_EQ(codegen::tasks_of(kernel), codegen::Tasks::once) << kernel.name;
+  const std::vector<codegen::Tensor> values = folded_values(forward);
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0].storage, codegen::Storage::packed);
+  EXPECT_EQ(values[0].slots, 2) << "one for each layer";
+  EXPECT_NE(print(forward).find(values[0].name + " [H=2, GH*GW+1=65, 65] x 2 folded"), std::string::npos)
+      << print(forward);
+  EXPECT_NE(print(forward).find("when parameters are packed, plan of forward"), std::string::npos) << print(forward);
+}
+
+TEST(PlanFolding, KeepsAValueOnceForAllProgramsThatReadIt) {
+  const Graph declared = codegen::canonical_order(trace<Relative<8, 64>>("relative"));
+  const std::vector<Plan> all = plans(declared);
+  EXPECT_TRUE(all[2].folded.empty()) << "training changes parameters";
+  const std::vector<codegen::Target> targets = codegen::targets_of(codegen::Precision::fp32);
+  const auto entries = [&](const std::vector<Plan>& of) {
+    const codegen::PackedArena packed =
+        codegen::make_packed_arena(of, codegen::make_arena(declared, all.back().program), targets);
+    std::vector<std::int64_t> reals;
+    for (const codegen::PackedEntry& e : packed.entries)
+      if (e.packing == codegen::Packing::folded) reals.push_back(e.reals * e.count());
+    // Behind them lies what they are made from, and it is counted.
+    EXPECT_EQ(packed.scratch + all[0].folded[0].scratch.fixed, packed.forward_reals);
+    return reals;
+  };
+  EXPECT_EQ(entries({all[0]}), (std::vector<std::int64_t>{2 * (2 * 65 * 65 + 14)}));
+  EXPECT_EQ(entries({all[0], all[1]}), entries({all[0]}));
+}
+
+TEST(PlanFolding, KeepsNoMoreThanThereAreParameters) {
+  const Graph declared = trace<Relative<16, 16>>("large");
+  const Plan forward = forward_pass(declared);
+  std::int64_t kept = 0, parameters = 0;
+  for (const codegen::Tensor& t : folded_values(forward)) {
+    std::int64_t reals = t.slots;
+    for (const Dim& d : t.shape) reals *= d.value();
+    kept += reals;
+  }
+  for (const ArenaEntry& e : codegen::make_arena(declared, forward.program).entries) parameters += e.reals * e.count;
+  EXPECT_LT(parameters, 2 * 2 * 257 * 257) << "the biases of all pairs are more";
+  EXPECT_GT(kept, 0) << "the biases of all distances are not";
+  EXPECT_LE(kept, parameters);
+  bool computes = false;
+  for (const codegen::Kernel& kernel : forward.program.kernels)
+    computes |= codegen::tasks_of(kernel) == codegen::Tasks::once;
+  EXPECT_TRUE(computes);
+}
+
+TEST(PlanFolding, HasNothingToDoWhereEverythingDependsOnImages) {
+  for (const Plan& plan : vit_mnist()) EXPECT_TRUE(plan.folded.empty()) << plan.program.name;
 }
 
 TEST(PlanDropout, DrawsAFactorOnceForTheGradientOfASoftmax) {

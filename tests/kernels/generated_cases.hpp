@@ -35,11 +35,11 @@ std::vector<GeneratedCase> random_specs();
 
 /// Cases whose kernels a pass changes, and the pass: they are also generated without it, as CASE_without_PASS.
 inline const std::pair<std::string, std::string> cases_without_passes[] = {
-    {"wide_layers_that_drop_out", "matrix_products"},   {"wide_layers_that_drop_out", "packed_parameters"},
-    {"wide_layers_that_drop_out", "bias_gradients"},    {"stack_of_attentions_that_drop_out", "dropout_mask"},
-    {"wide_layers_that_drop_out", "microbatch"},        {"attention_by_blocks_of_queries", "attention"},
-    {"stack_of_three_transformer_blocks", "recompute"}, {"attention_by_blocks_of_queries", "columns_innermost"},
-    {"slice_of_a_middle_axis", "dead_slices"}};
+    {"wide_layers_that_drop_out", "matrix_products"},        {"wide_layers_that_read_constants", "constant_folding"},
+    {"wide_layers_that_drop_out", "packed_parameters"},      {"wide_layers_that_drop_out", "bias_gradients"},
+    {"stack_of_attentions_that_drop_out", "dropout_mask"},   {"wide_layers_that_drop_out", "microbatch"},
+    {"attention_by_blocks_of_queries", "attention"},         {"stack_of_three_transformer_blocks", "recompute"},
+    {"attention_by_blocks_of_queries", "columns_innermost"}, {"slice_of_a_middle_axis", "dead_slices"}};
 
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.

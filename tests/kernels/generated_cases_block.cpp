@@ -183,6 +183,19 @@ void products(std::vector<GeneratedCase>& cases) {
                      wide(s);
                      weighted_outputs(s, stack(s, shifted_images(s), "blocks", 2, dropped_mlp));
                    }});
+  cases.push_back({"wide_layers_that_read_constants", [=](Sketch& s) {  // of parameters alone: of all, of each
+                     wide(s);
+                     const NodeId shared = s.b.softmax(s.parameter("shared", {s.I, s.J}), 1);
+                     auto layer = [=](Sketch& t, NodeId x, const std::string& path) {
+                       const NodeId rows = t.parameter(path + ".rows", {t.I, t.J}),
+                                    weight = t.parameter(path + ".weight", {t.J, t.J}, -0.3, 0.3);
+                       const NodeId product = t.b.einsum({rows, weight}, {{i, j}, {k, j}, {i, k}});
+                       const NodeId constant = t.b.add(t.b.softmax(product, 1), shared);
+                       return t.b.multiply(linear(t, x, path + ".fc", t.J),
+                                           t.b.broadcast(constant, t.b.shape(x), {1, 2}));
+                     };
+                     weighted_outputs(s, stack(s, shifted_images(s), "blocks", 3, layer));
+                   }});
   cases.push_back({"wide_stack_that_shares_its_weights", [=](Sketch& s) {
                      wide(s);
                      const NodeId x = shifted_images(s), weight = s.parameter("weight", {s.J, s.J}, -0.3, 0.3);
