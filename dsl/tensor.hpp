@@ -25,8 +25,10 @@ struct Tensor {
   explicit Tensor(graph::NodeId node) : id(node) {}
   Tensor(Poison) {}
 
+  // constexpr, though a recorded value is no constant: of what a header includes clangd leaves out the bodies of other
+  // functions whose type is declared, and with this one's the sentence.
   template <auto... Es>
-  Tensor(const Tensor<Es...>& other) : id(other.id) {
+  constexpr Tensor(const Tensor<Es...>& other) : id(other.id) {
     constexpr auto problem = [] {
       Text t;
       using Other = typename Tensor<Es...>::dims;

@@ -9,13 +9,10 @@
 namespace tessera::runtime {
 namespace {
 
-/// White to blue for what is right, white to red for what is wrong.
+/// Blue for what is right, red for what is wrong, over the ground, which may be dark.
 std::string shade(double share, bool right) {
-  const double full[2][3]{{192, 57, 43}, {46, 98, 166}};
   // The square root makes few mistakes visible beside many right answers.
-  const double strength = std::sqrt(share);
-  const auto part = [&](int c) { return std::lround(std::lerp(255.0, full[right][c], strength)); };
-  return text("rgb(", part(0), ",", part(1), ",", part(2), ")");
+  return text(right ? "rgb(46,98,166)" : "rgb(192,57,43)", "\" fill-opacity=\"", fixed(std::sqrt(share), 3));
 }
 
 constexpr double letter = 7;  // pixels that one takes, about
@@ -77,7 +74,7 @@ std::string confusion_svg(const Confusion& confusion, const std::string& title) 
              {std::tuple{"count", grouped(count), -1.0, 12}, {"share", probability(share), 13.0, 10}})
           out += svg_text(x + cell / 2, top + at + cell / 2 + below, content,
                           text("class=\"", name, "\" text-anchor=\"middle\" font-size=\"", size, "\" fill=\"",
-                               share > 0.3 ? "#fff" : "#222", "\""));
+                               share > 0.3 ? "#fff" : "#333", "\""));
     }
   }
   return out + text("<rect x=\"", fixed(left, 1), "\" y=\"", fixed(top, 1), "\" width=\"", fixed(side, 1),

@@ -10,12 +10,14 @@
 
 namespace tessera::runtime {
 
-/// Where a page is dark, so are the pictures in it: rules for the four colours that ground, ink and lines have. Without
-/// CSS they stay as they are.
+/// Where a page is dark, so are the pictures in it: rules for the four colours that ground, ink and lines have, and for
+/// the words of right and wrong answers. Without CSS they stay as they are.
 inline constexpr const char* svg_dark_mode =
     "<style>@media (prefers-color-scheme: dark) { rect[fill=\"#fff\"] { fill: #16181c; } [fill=\"#333\"] { fill: "
     "#d8dadf; "
-    "} [stroke=\"#333\"] { stroke: #d8dadf; } [stroke=\"#e4e4e4\"] { stroke: #33373d; } }</style>\n";
+    "} [stroke=\"#333\"] { stroke: #d8dadf; } [stroke=\"#e4e4e4\"] { stroke: #33373d; } rect[fill=\"#ddd\"] { fill: "
+    "#33373d; "
+    "} text[fill=\"#2e7d4f\"] { fill: #6fce96; } text[fill=\"#c0392b\"] { fill: #ff8a7a; } }</style>\n";
 
 /// The opening element: white ground, one font; no wider than what it is shown in.
 inline std::string svg_begin(double width, double height) {

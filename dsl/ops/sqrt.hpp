@@ -17,7 +17,7 @@ auto sqrt(const X& x) {
 /// The square root of a dim's size, for scores / sqrt(K). The size has to be known, else [dim-unknown].
 /// PyTorch equivalent: math.sqrt(k).
 template <DimExpression E>
-double sqrt(E) {
+constexpr double sqrt(E) {  // constexpr for clangd, as the conversion of tensors is
   constexpr auto problem = [] {
     Text t;
     if (E::poisoned || E::value.known()) return t;

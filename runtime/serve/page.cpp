@@ -61,6 +61,7 @@ constexpr const char* head = R"html(<meta charset="utf-8"/>
   :root { --ink: #d8dadf; --ground: #16181c; --line: #43484f; --code: #1f2227; --accent: #7fb0ee; --bar: #2b4a70; --wrong: #ff8a7a; }
 }
 * { box-sizing: border-box; }
+[hidden] { display: none !important; }
 body { font: 16px/1.5 Helvetica, Arial, 'DejaVu Sans', sans-serif; color: var(--ink); background: var(--ground); margin: 2rem auto; max-width: 900px; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
 h2 { font-size: 1.15rem; margin: 2rem 0 0.6rem; border-bottom: 1px solid var(--line); padding-bottom: 0.2rem; }
@@ -134,6 +135,8 @@ async function classify(chosen) {
   }
 }
 
+const curl = document.getElementById('curl');
+curl.textContent = curl.textContent.replace('http://HOST:PORT', location.origin);
 file.addEventListener('change', () => classify(file.files[0]));
 for (const name of ['dragover', 'drop']) document.addEventListener(name, event => event.preventDefault());
 drop.addEventListener('dragover', () => drop.classList.add('over'));
@@ -158,7 +161,7 @@ std::string page_of_model(const Model& model, const std::vector<std::string>& cl
               row("Parameters", grouped(parameters(model))), row("Kernels", model.isa()),
               row("Input", text("images [-1, ", shape[0], ", ", shape[1], ", ", shape[2], "], FP32")),
               row("Output", text("outputs [-1, ", model.classes, "], FP32")), "</table>\n", labels(model, classes),
-              "<h2>For programs</h2>\n<pre>curl --data-binary @picture.jpg http://HOST:PORT/classify</pre>\n"
+              "<h2>For programs</h2>\n<pre id=\"curl\">curl --data-binary @picture.jpg http://HOST:PORT/classify</pre>\n"
               "<p>Tensors go to <code>/v2/models/",
               name, "/infer</code>, as KServe's Open Inference Protocol has them.</p>\n", script, "</body>\n</html>\n");
 }
