@@ -75,6 +75,12 @@ void write_file(const fs::path& path, const std::string& text) {
   throw Error(fmt::format("cannot write {}: {}", path.string(), failed.message()));
 }
 
+void make_folder(const fs::path& path) {
+  std::error_code failed;
+  fs::create_directories(path, failed);
+  if (failed) throw Error(fmt::format("cannot make the folder {}: {}", path.string(), failed.message()));
+}
+
 /// A table of tiles: a regular file of at most a mebibyte. Others, as pipes and devices, are not opened.
 std::string read_table(const std::string& path) {
   constexpr std::streamsize most = 1 << 20;
@@ -99,7 +105,7 @@ void dump(const GeneratorOptions& options, const std::string& name, const Stage&
 
 /// Numbered files of `folder`, in the order in which the stages come.
 Dump dump_into(const fs::path& folder) {
-  fs::create_directories(folder);
+  make_folder(folder);
   return [folder, count = std::make_shared<int>(0)](const std::string& stage, const std::string& text) {
     write_file(folder / fmt::format("{:02}_{}.txt", ++*count, stage), text);  // copies count on together
   };
@@ -498,9 +504,9 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       throw Error("--precision bf16 and int8 work with --real float only");
     if (options.real == "double" && options.cuda) throw Error("--cuda works with --real float only");
     std::map<std::string, std::string> files = generate(declared, options);
-    fs::create_directories(out);
+    make_folder(out);
     if (auto source = files.extract(declared.name + "_page.cpp")) {
-      fs::create_directories(fs::absolute(page).parent_path());
+      make_folder(fs::absolute(page).parent_path());
       write_file(page, source.mapped());
     }
     for (const auto& [name, text] : files) write_file(fs::path(out) / name, text);
@@ -519,8 +525,8 @@ int generator_main(std::span<const DeclaredModel> models, int argc, char** argv)
   }
   const auto at = ranges::find(models, std::string_view(argv[1]), &DeclaredModel::type);
   if (at == models.end()) {
-    fmt::print(stderr, "{}: there is no model {}: {} without arguments lists those there are\n", argv[2], argv[1],
-               argv[0]);
+    fmt::print(stderr, "{}: there is no model {}: {} without arguments lists those there are\n", shown(argv[2]),
+               shown(argv[1]), argv[0]);
     return 1;
   }
   graph::Graph declared;

@@ -1,15 +1,14 @@
 #include "declare/architecture.hpp"
 
-#include <sstream>
-
 #include "codegen/embedded.hpp"
+#include "runtime/text_reader.hpp"
 
 namespace tessera::declare {
 
 std::optional<std::map<std::string, std::string>> facts_of(std::string_view architecture) {
-  std::istringstream rows{std::string(codegen::embedded("facts.txt"))};
+  runtime::TextReader rows{std::string(codegen::embedded("facts.txt"))};
   for (std::string row; std::getline(rows, row);) {
-    std::istringstream words(row);
+    runtime::TextReader words(row);
     std::string word;
     words >> word;
     if (word != architecture) continue;

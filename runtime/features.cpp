@@ -128,7 +128,10 @@ Features read_features(const std::filesystem::path& path, const Model& model, co
   features.numbers = tensor.floats();
   check_finite(features.numbers, text("the features in ", file.where));
   features.data = metadata_of(file, "data");
-  features.split = metadata_of(file, "split") == name(Split::test) ? Split::test : Split::train;
+  const std::string split = metadata_of(file, "split");
+  if (!features.data.empty() && split != name(Split::train) && split != name(Split::test))
+    fail(file.where, " is damaged: it is of the ", printable(split), " images of ", features.data.string());
+  features.split = split == name(Split::test) ? Split::test : Split::train;
   return features;
 }
 

@@ -6,7 +6,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <sstream>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -16,6 +15,7 @@
 #include "runtime/file.hpp"
 #include "runtime/matching.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/text_reader.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -113,11 +113,11 @@ using Words = std::vector<std::string>;
 /// The statements of a model's text as their words.
 std::vector<Words> statements(const char* text) {
   std::vector<Words> all;
-  std::istringstream in(text);
+  TextReader in(text);
   for (std::string line; std::getline(in, line);) {
     if (line.empty()) continue;
     if (line[0] != ' ' || all.empty()) all.emplace_back();
-    std::istringstream words(line);
+    TextReader words(line);
     for (std::string word; words >> word;) all.back().push_back(word);
   }
   return all;
@@ -188,7 +188,7 @@ class Structure {
     if (value.front() == '"') return m.bytes(4, value.substr(1, value.size() - 2)).number(20, 3);
     if (value.back() == 'f') return m.real(2, number<float>(value.substr(0, value.size() - 1))).number(20, 1);
     if (value.front() != '[') return m.number(3, number<std::int64_t>(value)).number(20, 2);
-    std::istringstream list(value.substr(1, value.size() - 2));
+    TextReader list(value.substr(1, value.size() - 2));
     for (std::string entry; std::getline(list, entry, ',');) m.number(8, number<std::int64_t>(entry));
     return m.number(20, 7);
   }
@@ -225,9 +225,7 @@ Message description(const Model& model, const Usage& usage) {
   Safetensors beside;
   usage.write(beside, model);
   std::map<std::string, std::string> metadata = beside.metadata;
-  std::ostringstream hash;
-  hash << std::hex << model.declaration_hash;
-  metadata["declaration_hash"] = hash.str();
+  metadata["declaration_hash"] = runtime::text(std::hex, model.declaration_hash);
   metadata["model"] = model.name;
   metadata["input_height"] = std::to_string(model.image_shape[1]);
   metadata["input_width"] = std::to_string(model.image_shape[2]);

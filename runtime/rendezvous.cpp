@@ -15,6 +15,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
+#include "runtime/text_reader.hpp"
 
 namespace tessera::runtime {
 namespace {
@@ -102,7 +103,7 @@ bool Rendezvous::look() {
     std::string& number = numbers_[static_cast<std::size_t>(rank)];
     number.clear();
     if (const std::optional<std::string> said = content(file_of(rank))) {
-      std::istringstream words(said->substr(0, said->find('\n')));
+      TextReader words(said->substr(0, said->find('\n')));
       std::string word;
       int of_rank = -1, of_count = 0;
       char comma = 0;
@@ -140,7 +141,7 @@ bool Rendezvous::take(std::span<std::byte> id) {
   const std::optional<std::string> said = content(file_);
   of_another_ = said.has_value();
   if (!said) return false;
-  std::istringstream lines(*said);
+  TextReader lines(*said);
   std::string line;
   std::getline(lines, line);
   if (line != text(count_, " ranks")) return false;

@@ -605,6 +605,19 @@ TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Emit, FoldersThatCannotBeMadeAreOneSentence) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_folders";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string file = folder / "file", out = folder / "out";
+  std::ofstream(file) << "kept";
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"--out", file}, {"--out", out, "--dump", file}})
+    EXPECT_EQ(said_by_generator(arguments), "digit_probe: cannot make the folder " + file + ": Not a directory\n");
+  EXPECT_EQ(std::filesystem::file_size(file), 4u);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Emit, GeneratorsThatWriteAtOnceLeaveEveryFileWhole) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_writers";
   const std::string out = folder / "out", other = folder / "other";

@@ -275,5 +275,69 @@ TEST_F(TamingProgram, WhatCannotBeDrawnIsOneSentence) {
       std::string::npos);
 }
 
+TEST_F(TamingProgram, ParametersThatGiveNoNumbersAreNoAnswer) {
+  succeeds(trained("run", {"--steps", "1"}));
+  const auto enlarge = [&](const std::string& from, const std::string& to, const std::string& keys) {
+    Safetensors file = read_safetensors(from);
+    for (auto& [key, tensor] : file.tensors)
+      if (key.starts_with(keys))
+        tensor = Tensor::of(tensor.shape, std::vector<float>(static_cast<std::size_t>(elements(tensor.shape)), 3e38F));
+    write_safetensors(to, file);
+  };
+  enlarge(at("run/checkpoint.safetensors"), at("large.safetensors"), "");
+  EXPECT_EQ(fails(sample({"eval", "--out", at("large.safetensors"), "--images", "20"})).substr(0, 54),
+            "taming_digits: the loss of a token is not a number: th");
+  EXPECT_NE(fails(sample({"sample", "--out", at("large.safetensors"), "-o", at("s.png")})).find("no token comes of it"),
+            std::string::npos);
+  enlarge(at("vqgan.safetensors"), at("vqgan-large.safetensors"), "encoder.");
+  EXPECT_NE(fails(sample({"eval", "--out", at("run"), "--vqgan", at("vqgan-large.safetensors"), "--images", "20"}))
+                .find("the encoder finds no nearest code"),
+            std::string::npos);
+  EXPECT_NE(fails(sample({"train", "--vqgan", at("vqgan-large.safetensors"), "--out", at("new"), "--images", "20"}))
+                .find("the encoder finds no nearest code"),
+            std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(folder / "new/checkpoint.safetensors"));
+}
+
+TEST_F(TamingProgram, WhatItCannotDoIsOneSentenceAndNothingIsLost) {
+  succeeds(trained("run", {"--steps", "1"}));
+  succeeds(sample({"export", "--out", at("run"), "-o", at("gpt.safetensors")}));
+  const Bytes png = encode_png(Bytes(28 * 28, 90), 1, 28, 28);
+  spill(folder / "half.png", std::string(png.begin(), png.end()));
+  const std::string checkpoint = at("run/checkpoint.safetensors"), vqgan = at("vqgan.safetensors");
+  const auto all = [&] {
+    return slurp(checkpoint) + slurp(vqgan) + slurp(at("gpt.safetensors")) + slurp(at("half.png"));
+  };
+  const std::string before = all();
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& said,
+                           const Process::Limits& limits = {}, int code = 1) {
+    const Result result = sample(arguments, limits);
+    EXPECT_EQ(result.code, code) << said;
+    EXPECT_EQ(result.err.substr(0, result.err.find('\n') + 1), "taming_digits: " + said + "\n");
+    EXPECT_TRUE(all() == before) << said;
+    EXPECT_EQ(partial_files(folder.path()), std::vector<std::string>()) << said;
+  };
+  const std::string lost = ": it is the checkpoint of a training run, which would be lost",
+                    read = ": it is what is read";
+  refused({"export", "--out", at("run"), "-o", checkpoint}, "cannot write " + checkpoint + lost);
+  refused({"export", "--out", at("gpt.safetensors"), "-o", checkpoint}, "cannot write " + checkpoint + lost);
+  refused({"import", at("gpt.safetensors"), "--vqgan", vqgan, "--out", at("run")}, "cannot write " + checkpoint + lost);
+  refused({"sample", "--out", at("run"), "-o", checkpoint}, "cannot write " + checkpoint + lost);
+  refused({"sample", "--out", at("run"), "-o", vqgan},
+          "cannot write " + vqgan + ": it is a safetensors file, whose parameters would be lost");
+  refused({"sample", "--out", at("run"), "--complete", at("half.png"), "-o", at("half.png")},
+          "cannot write " + at("half.png") + read);
+  refused({"eval", "--out", at("run"), "--images", "20"}, "cannot write to standard output",
+          {.stdout_to = "/dev/full"});
+  refused({"export", "--out", at("run"), "-o", at("more.safetensors")},
+          "cannot write " + at("more.safetensors") + ": File too large", {.file_bytes = 1000, .stdout_to = {}});
+  for (const char* rate : {"nan", "-1", "inf"})
+    refused({"train", "--vqgan", vqgan, "--out", at("new"), "--learning-rate", rate},
+            "--learning-rate: '" + std::string(rate) +
+                "' is no number from 0 to 1,000,000 (taming_digits --help tells more)",
+            {}, 2);
+  refused({"smaple"}, "A subcommand is required (taming_digits --help tells more)", {}, 2);
+}
+
 }  // namespace
 }  // namespace tessera::runtime

@@ -120,5 +120,81 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
   EXPECT_FALSE(fs::exists(elsewhere));
 }
 
+TEST(VqganDigits, ParametersThatGiveNoNumbersAreNoAnswer) {
+  const TemporaryFolder folder;
+  ASSERT_EQ(sample({"import", trained / "vqgan.safetensors", "--out", folder / "run"}).code, 0);
+  Safetensors file = read_safetensors(folder / "run/checkpoint.safetensors");
+  for (auto& [key, tensor] : file.tensors)
+    if (tensor.dtype == "F32")
+      tensor = Tensor::of(tensor.shape, std::vector<float>(static_cast<std::size_t>(elements(tensor.shape)), 3e38F));
+  const std::string large = folder / "large.safetensors", picture = folder / "digit.png";
+  write_safetensors(large, file);
+  const Bytes png = encode_png(Bytes(28 * 28, 90), 1, 28, 28);
+  spill(picture, std::string(png.begin(), png.end()));
+  Safetensors tokens;
+  tokens.tensors["tokens"] = Tensor::of({1, 49}, std::vector<std::int64_t>(49, 1));
+  write_safetensors(folder / "tokens.safetensors", tokens);
+  const auto refused = [&](std::vector<std::string> arguments, const std::string& said) {
+    arguments.insert(arguments.end(), {"--checkpoint", large});
+    const Result result = sample(arguments);
+    EXPECT_EQ(result.code, 1) << arguments[0];
+    EXPECT_EQ(result.err, "vqgan_digits: " + said + "\n");
+    EXPECT_FALSE(fs::exists(folder / "out"));
+  };
+  const std::string encoder = "the encoder finds no nearest code: its parameters cannot be used";
+  refused({"eval", "--digits", "6"}, encoder);
+  refused({"encode", picture, "-o", folder / "out"}, encoder);
+  refused({"reconstruct", picture, "-o", folder / "out"},
+          "the reconstructions are not numbers: these parameters cannot be used");
+  refused({"decode", folder / "tokens.safetensors", "-o", folder / "out"},
+          "the pixels are not numbers: the parameters that gave them cannot be used");
+}
+
+TEST(VqganDigits, WhatAProgramCannotDoIsOneSentenceAndNothingIsLost) {
+  const TemporaryFolder folder;
+  const std::string out = folder / "run", picture = folder / "digit.png";
+  ASSERT_EQ(sample({"import", trained / "vqgan.safetensors", "--out", out}).code, 0);
+  const Bytes png = encode_png(Bytes(28 * 28, 90), 1, 28, 28);
+  spill(picture, std::string(png.begin(), png.end()));
+  const std::string checkpoint = out + "/checkpoint.safetensors", full = "/dev/full";
+  ASSERT_EQ(sample({"encode", picture, "--out", out, "-o", folder / "tokens.safetensors"}).code, 0);
+  const std::string tokens = folder / "tokens.safetensors";
+  const auto all = [&] { return slurp(checkpoint) + slurp(picture) + slurp(tokens); };
+  const std::string before = all();
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& said,
+                           const Process::Limits& limits = {}, int code = 1) {
+    const Result result = sample(arguments, limits);
+    EXPECT_EQ(result.code, code) << said;
+    EXPECT_EQ(result.err, "vqgan_digits: " + said + "\n");
+    EXPECT_TRUE(all() == before) << said;
+    EXPECT_EQ(partial_files(folder.path()), std::vector<std::string>()) << said;
+  };
+  const std::string read = ": it is what is read";
+  refused({"encode", picture, "--out", out, "-o", picture}, "cannot write " + picture + read);
+  refused({"reconstruct", picture, "--out", out, "-o", picture}, "cannot write " + picture + read);
+  refused({"decode", tokens, "--out", out, "-o", tokens},
+          "cannot write " + tokens + ": it is a safetensors file, whose parameters would be lost");
+  refused({"export", "--out", out, "-o", checkpoint}, "cannot write " + checkpoint + read);
+  refused({"import", checkpoint, "--out", out}, "cannot write " + checkpoint + read);
+  refused({"eval", "--out", out, "--digits", "60"}, "cannot write to standard output", {.stdout_to = full});
+  refused({"export", "--out", out, "-o", folder / "more.safetensors"},
+          "cannot write " + (folder / "more.safetensors").string() + ": File too large",
+          {.file_bytes = 1000, .stdout_to = {}});
+  refused({"train", "--epochs", "0"},
+          "--epochs: '0' is not an integer from 1 to 1,000,000 (vqgan_digits --help tells more)", {}, 2);
+  refused({"encode", "--out", out, "-o", "\x1b[31m"}, "FILE is required (vqgan_digits --help tells more)", {}, 2);
+  const Result threads = [&] {
+    ::setenv("OMP_NUM_THREADS", "100000", 1);
+    const Result result = sample({"eval", "--out", out, "--digits", "6"});
+    ::unsetenv("OMP_NUM_THREADS");
+    return result;
+  }();
+  if (sample({"summary", "--threads", "2"}).code == 0) {
+    EXPECT_EQ(threads.code, 1);
+    EXPECT_EQ(threads.err,
+              "vqgan_digits: OMP_NUM_THREADS asks for 100000 threads, more than the 4096 that can be used\n");
+  }
+}
+
 }  // namespace
 }  // namespace tessera::runtime

@@ -324,6 +324,11 @@ TEST_F(FeatureCommand, DataSetsAreEmbeddedWithTheirClasses) {
           .code,
       0);
   EXPECT_EQ(slurp(folder / "s.html").find("cannot be read"), std::string::npos);
+  Safetensors file = read_safetensors(folder / "train.safetensors");
+  file.metadata["split"] = "all";
+  write_safetensors(folder / "train.safetensors", file);
+  refused(run({"similar", at("pictures/dark/f.png"), "--index", at("train.safetensors")}),
+          at("train.safetensors") + " is damaged: it is of the 'all' images of " + at("set"));
 }
 
 }  // namespace
