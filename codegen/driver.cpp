@@ -304,7 +304,8 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
   if (options.library && !options.embedding && !classifies(m))
     throw Error(fmt::format(
         "{} has no classes: its library (--library, SHARED) is one that embeds (--embedding, EMBED)", m.name));
-  if (options.train && !trains(m.plans) && (m.image_shape().size() != 3 || m.output_shape().size() != 1))
+  if (options.train && !trains(m.plans) &&
+      (m.image_shape().size() != 3 || (m.output_shape().size() != 1 && !embeds(m.forward))))
     throw Error(
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
                     "picture, [channels, height, width]",

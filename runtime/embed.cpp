@@ -100,6 +100,7 @@ Features embed(const Model& model, const Inference& inference, const Preprocessi
   const std::int64_t channels = model.image_shape[0], height = model.image_shape[1], width = model.image_shape[2];
   const std::int64_t floats = size_product({channels, height, width}), tokens = model.embedding.token_floats();
   Features features{model.embedding.features, pictures.names, {}};
+  if (model.embedding.layers) features.dense = {model.embedding.layers, model.embedding.tokens, model.embedding.width};
   features.numbers.reserve(static_cast<std::size_t>(size_product({features.size(), features.width})));
   const Arena images = Arena::of_floats(size_product({embedded_at_once, floats}), model.alignment);
   std::vector<Image> prepared_images(static_cast<std::size_t>(embedded_at_once));

@@ -106,7 +106,9 @@ void write_features(const std::filesystem::path& path, const Features& features,
     file.metadata["data"] = features.data.string();
     file.metadata["split"] = name(features.split);
   }
-  file.tensors["features"] = Tensor::of({features.size(), features.width}, std::span(features.numbers));
+  Shape shape = features.dense.empty() ? Shape{features.width} : features.dense;
+  shape.insert(shape.begin(), features.size());
+  file.tensors["features"] = Tensor::of(shape, std::span(features.numbers));
   write_safetensors(path, file);
 }
 

@@ -19,11 +19,12 @@ inline constexpr const char *features_format = "tessera features 1", *probe_form
 
 /// Features [size, width] of pictures.
 struct Features {
-  std::int64_t width = 0;
+  std::int64_t width = 0;          ///< numbers of a picture
   std::vector<std::string> names;  ///< of the pictures: files, or CLASS/NUMBER of a data set
   std::vector<float> numbers;
   std::filesystem::path data{};  ///< the folder of the data set; empty: the pictures are files
   Split split = Split::train;    ///< of the data set
+  Shape dense{};                 ///< of a picture's features, where they are more than a row
 
   std::int64_t size() const { return static_cast<std::int64_t>(names.size()); }
   std::span<const float> row(std::int64_t index) const {
@@ -46,8 +47,9 @@ void check_finite(std::span<const float> numbers, const std::string& whose);
 /// before may be replaced, any other safetensors file may not.
 void check_place(const std::filesystem::path& path, const std::vector<std::filesystem::path>& inputs);
 
-/// Writes tensor "features" F32 [size, width], with the names as a JSON list in the metadata "pictures"; all or
-/// nothing. Throws an Error for a name that is not UTF-8, and for more names than a header holds.
+/// Writes tensor "features" F32 [size, width], or of dense ones [size, layers, tokens, width], with the names as a JSON
+/// list in the metadata "pictures"; all or nothing. Throws an Error for a name that is not UTF-8, and for more names
+/// than a header holds.
 void write_features(const std::filesystem::path& path, const Features& features, const Origin& origin);
 
 /// Throws an Error for a file that holds no features, for another origin, and for numbers that are none.

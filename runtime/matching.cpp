@@ -97,16 +97,20 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
   if (!tensor.is_real()) return differs("holds ", tensor.dtype, ", where F32, F16, BF16 or F64 is needed");
   const Shape needed = shape_of(parameter);
   const std::optional<Grid> grid = grid_of(file_);
-  const bool other_grid = allowance_.resample && is_position_table(key, tensor.shape, needed) &&
+  const bool relative = is_relative_table(key, tensor.shape, needed);
+  const bool other_grid = allowance_.resample && (relative || is_position_table(key, tensor.shape, needed)) &&
                           (tensor.shape != needed || grid.value_or(model_.patches) != model_.patches);
   const std::size_t tokens = needed.size() < 2 ? 0 : needed.size() - 2;
-  const std::optional<Resampling> how =
-      other_grid ? resampling(tensor.shape[tokens], needed[tokens], model_.patches, grid) : std::nullopt;
+  const std::optional<Resampling> how = other_grid ? (relative ? relative_resampling : resampling)(
+                                                         tensor.shape[tokens], needed[tokens], model_.patches, grid)
+                                                   : std::nullopt;
   if (tensor.shape != needed && !how) {
     const bool turned = std::ranges::equal(tensor.shape, Shape(needed.rbegin(), needed.rend()));
     return differs("is ", named(tensor.shape, names_of(parameter.named_shape), turned), ", where ",
                    parameter.named_shape, " is needed",
-                   other_grid ? " (no grid of patches has so many tokens)" : guess(tensor.shape, needed));
+                   !other_grid ? guess(tensor.shape, needed)
+                   : relative  ? " (no grid of patches has so many distances)"
+                               : " (no grid of patches has so many tokens)");
   }
   std::vector<float> values = tensor.floats();
   if (const auto wrong = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
@@ -115,10 +119,13 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
     return differs("holds ", exact, std::isfinite(exact) ? ", too large for F32" : ", which is no finite number");
   }
   if (how) {
-    values = resample(values, *how);
-    notes_.push_back(text(key, " is resampled (bicubic) from ", how->from.rows, "x", how->from.columns, " to ",
-                          how->to.rows, "x", how->to.columns, " patches",
-                          how->kept ? text(", ", how->kept, how->kept == 1 ? " row" : " rows", " in front kept") : ""));
+    values = (relative ? resample_relative : resample)(values, *how);
+    const auto kept = [&](const char* where) {
+      return how->kept ? text(", ", how->kept, how->kept == 1 ? " row " : " rows ", where, " kept") : "";
+    };
+    notes_.push_back(text(key, " is resampled (", relative ? "linear" : "bicubic", ") from ", how->from.rows, "x",
+                          how->from.columns, " to ", how->to.rows, "x", how->to.columns, " patches",
+                          kept(relative ? "behind" : "in front")));
   }
   std::ranges::copy(values, numbers);
 }

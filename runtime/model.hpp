@@ -55,6 +55,7 @@ struct AttentionMaps {
 /// patches; and what a learned query attends to, pooling [heads, keys]. Zeros: there are none.
 struct Embedding {
   std::int64_t features = 0, tokens = 0, width = 0, heads = 0, keys = 0;
+  std::int64_t layers = 0;  ///< whose tokens the features are, [layers, tokens, width]; 0: they are a row
   std::int64_t token_floats() const { return tokens * width; }
   std::int64_t pooling_floats() const { return heads * keys; }
 };

@@ -54,6 +54,69 @@ std::vector<Share> shares(std::int64_t from, std::int64_t to) {
   return all;
 }
 
+/// The same of distances from -(from / 2) to from / 2, of which neighbours are 1, q, q^2 ... apart from the middle on,
+/// with q such that the farthest is to / 2; they are rounded to floats as timm's are.
+std::vector<Share> distance_shares(std::int64_t from, std::int64_t to) {
+  const std::int64_t far = from / 2, reach = to / 2;
+  double q = 1, below = 1.01, above = 1.5;
+  while (above - below > 1e-6) {
+    q = (below + above) / 2;
+    const bool too_far = (1 - std::pow(q, static_cast<double>(far))) / (1 - q) > static_cast<double>(reach);
+    (too_far ? above : below) = q;
+  }
+  std::vector<float> places(static_cast<std::size_t>(2 * far + 1));
+  double place = 1;
+  for (std::int64_t i = 0; i < far; ++i) {
+    places[static_cast<std::size_t>(far + 1 + i)] = static_cast<float>(place);
+    places[static_cast<std::size_t>(far - 1 - i)] = static_cast<float>(-place);
+    place += std::pow(q, static_cast<double>(i + 1));
+  }
+  std::vector<Share> all;
+  for (std::int64_t i = -reach; i <= reach; ++i) {
+    const auto at = static_cast<float>(i);
+    const auto right = std::min<std::ptrdiff_t>(std::ranges::lower_bound(places, at) - places.begin(),
+                                                static_cast<std::ptrdiff_t>(places.size()) - 1);
+    const auto left = std::max<std::ptrdiff_t>(right - 1, 0);
+    const double before = std::max(0.0, static_cast<double>(at) - places[static_cast<std::size_t>(left)]);
+    const double after = std::max(0.0, static_cast<double>(places[static_cast<std::size_t>(right)]) - at);
+    if (left == right || before + after == 0)
+      all.push_back({right, {1}});
+    else
+      all.push_back({left, {after / (before + after), before / (before + after)}});
+  }
+  return all;
+}
+
+/// A grid of `width` numbers a place: first along its rows, then down its columns, as PyTorch does.
+std::vector<float> resampled(std::span<const float> grid, std::int64_t columns, std::size_t width,
+                             const std::vector<Share>& down, const std::vector<Share>& across) {
+  const std::size_t wide = across.size(), rows = grid.size() / width / static_cast<std::size_t>(columns);
+  std::vector<double> half(rows * wide * width);
+  for (std::size_t y = 0; y < rows; ++y)
+    for (std::size_t x = 0; x < wide; ++x)
+      for (std::size_t j = 0; j < across[x].weights.size(); ++j) {
+        const std::size_t from =
+            (y * static_cast<std::size_t>(columns) + static_cast<std::size_t>(across[x].first) + j) * width;
+        for (std::size_t d = 0; d < width; ++d)
+          half[(y * wide + x) * width + d] += across[x].weights[j] * static_cast<double>(grid[from + d]);
+      }
+  std::vector<float> result;
+  std::vector<double> row(width);
+  for (const Share& share : down)
+    for (std::size_t x = 0; x < wide; ++x) {
+      std::ranges::fill(row, 0.0);
+      for (std::size_t j = 0; j < share.weights.size(); ++j) {
+        const std::size_t from = ((static_cast<std::size_t>(share.first) + j) * wide + x) * width;
+        for (std::size_t d = 0; d < width; ++d) row[d] += share.weights[j] * half[from + d];
+      }
+      for (const double value : row) result.push_back(static_cast<float>(value));
+    }
+  return result;
+}
+
+/// 2 rows - 1 by 2 columns - 1.
+Grid ways(const Grid& grid) { return {2 * grid.rows - 1, 2 * grid.columns - 1}; }
+
 }  // namespace
 
 bool is_position_table(const std::string& key, const Shape& found, const Shape& needed) {
@@ -98,34 +161,51 @@ std::optional<Resampling> resampling(std::int64_t found, std::int64_t needed, co
 }
 
 std::vector<float> resample(std::span<const float> table, const Resampling& how) {
-  const std::int64_t rows = how.kept + how.from.rows * how.from.columns;
-  const std::int64_t width = static_cast<std::int64_t>(table.size()) / rows;
-  const auto at = [width](std::int64_t row) { return static_cast<std::size_t>(row * width); };
-  const std::vector<Share> across = shares(how.from.columns, how.to.columns), down = shares(how.from.rows, how.to.rows);
+  const std::size_t rows = static_cast<std::size_t>(how.kept + how.from.rows * how.from.columns);
+  const std::size_t width = table.size() / rows, kept = static_cast<std::size_t>(how.kept) * width;
+  std::vector<float> result(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(kept));
+  const std::vector<float> patches =
+      resampled(table.subspan(kept), how.from.columns, width, shares(how.from.rows, how.to.rows),
+                shares(how.from.columns, how.to.columns));
+  result.insert(result.end(), patches.begin(), patches.end());
+  return result;
+}
 
-  // First along the rows of the grid, then down its columns, as PyTorch does.
-  std::vector<double> half(at(how.from.rows * how.to.columns));
-  for (std::int64_t y = 0; y < how.from.rows; ++y)
-    for (std::int64_t x = 0; x < how.to.columns; ++x) {
-      const Share& share = across[static_cast<std::size_t>(x)];
-      for (std::size_t j = 0; j < share.weights.size(); ++j) {
-        const std::size_t from = at(how.kept + y * how.from.columns + share.first + static_cast<std::int64_t>(j));
-        for (std::size_t d = 0; d < at(1); ++d)
-          half[at(y * how.to.columns + x) + d] += share.weights[j] * static_cast<double>(table[from + d]);
-      }
+bool is_relative_table(const std::string& key, const Shape& found, const Shape& needed) {
+  const std::string name = "relative_position_bias_table";
+  return (key == name || key.ends_with("." + name)) && found.size() == 2 && needed.size() == 2 && found[1] == needed[1];
+}
+
+std::optional<Resampling> relative_resampling(std::int64_t found, std::int64_t needed, const Grid& to,
+                                              const std::optional<Grid>& from) {
+  const Grid wanted = ways(to);
+  const std::int64_t kept = needed - wanted.rows * wanted.columns, all = found - kept;
+  if (to == Grid{} || kept < 0 || all < 1) return std::nullopt;
+  if (from) {
+    // Not their product, which a hostile file could make overflow.
+    if (from->rows > all || from->columns > all) return std::nullopt;
+    const Grid told = ways(*from);
+    if (all % told.rows != 0 || all / told.rows != told.columns) return std::nullopt;
+    return Resampling{kept, *from, to};
+  }
+  const std::int64_t shared = std::gcd(to.rows, to.columns);
+  for (const Grid& unit : {Grid{1, 1}, Grid{to.rows / shared, to.columns / shared}})
+    for (std::int64_t scale = 1;; ++scale) {
+      const Grid grid{scale * unit.rows, scale * unit.columns}, likely = ways(grid);
+      if (likely.rows * likely.columns == all) return Resampling{kept, grid, to};
+      if (likely.rows * likely.columns > all) break;
     }
-  std::vector<float> result(table.begin(), table.begin() + static_cast<std::ptrdiff_t>(at(how.kept)));
-  std::vector<double> row(at(1));
-  for (std::int64_t y = 0; y < how.to.rows; ++y)
-    for (std::int64_t x = 0; x < how.to.columns; ++x) {
-      const Share& share = down[static_cast<std::size_t>(y)];
-      std::ranges::fill(row, 0.0);
-      for (std::size_t j = 0; j < share.weights.size(); ++j) {
-        const std::size_t from = at((share.first + static_cast<std::int64_t>(j)) * how.to.columns + x);
-        for (std::size_t d = 0; d < at(1); ++d) row[d] += share.weights[j] * half[from + d];
-      }
-      for (const double value : row) result.push_back(static_cast<float>(value));
-    }
+  return std::nullopt;
+}
+
+std::vector<float> resample_relative(std::span<const float> table, const Resampling& how) {
+  if (how.from == how.to) return {table.begin(), table.end()};
+  const Grid from = ways(how.from), to = ways(how.to);
+  const auto all = static_cast<std::size_t>(from.rows * from.columns);
+  const std::size_t width = table.size() / (all + static_cast<std::size_t>(how.kept));
+  std::vector<float> result = resampled(table.first(all * width), from.columns, width,
+                                        distance_shares(from.rows, to.rows), distance_shares(from.columns, to.columns));
+  result.insert(result.end(), table.begin() + static_cast<std::ptrdiff_t>(all * width), table.end());
   return result;
 }
 

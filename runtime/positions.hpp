@@ -12,9 +12,10 @@
 
 namespace tessera::runtime {
 
-/// How a table of one row a token becomes one for another grid.
+/// How a table of one row a token, or one for each way that two patches stand to each other, becomes one for another
+/// grid.
 struct Resampling {
-  std::int64_t kept = 0;  ///< rows in front that belong to no patch: class token, registers
+  std::int64_t kept = 0;  ///< rows that belong to no patch, class token and registers: in front, or of biases behind
   Grid from, to;
 };
 
@@ -39,5 +40,19 @@ std::optional<Resampling> resampling(std::int64_t found, std::int64_t needed, co
 /// brought to the sum 1 at the border. Source: timm, resample_abs_pos_embed.
 /// PyTorch equivalent: F.interpolate(grid, size, mode="bicubic", antialias=True)
 std::vector<float> resample(std::span<const float> table, const Resampling& how);
+
+/// Whether a parameter is a table of relative position biases, if perhaps for another grid: its key ends in
+/// "relative_position_bias_table", and its shape [W, heads] differs in W at most.
+bool is_relative_table(const std::string& key, const Shape& found, const Shape& needed);
+
+/// As resampling, where a grid of rows x columns has (2 rows - 1)(2 columns - 1) ways to stand, and behind them `kept`.
+/// Where nobody says the grid of the found ones, it is a square if their number is, else one of the proportions of `to`.
+std::optional<Resampling> relative_resampling(std::int64_t found, std::int64_t needed, const Grid& to,
+                                              const std::optional<Grid>& from);
+
+/// The table [(2 to.rows - 1)(2 to.columns - 1) + kept, heads] of `table`: distances are taken to grow geometrically
+/// from patch to patch, so that the farthest of `from` stands where the farthest of `to` does; between them biases are
+/// linear. The kept rows stay. Source: timm, resize_rel_pos_bias_table, after Bao et al. 2022 (BEiT).
+std::vector<float> resample_relative(std::span<const float> table, const Resampling& how);
 
 }  // namespace tessera::runtime

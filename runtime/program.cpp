@@ -127,8 +127,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   }
   if (app.get_subcommands().empty()) {
     std::cerr << model.name << ": say what to do, for example " << (train ? "train, " : "")
-              << (model.outputs_are_features ? "embed or similar (" : "eval or predict (") << model.name
-              << " --help tells more)" << std::endl;
+              << (!model.outputs_are_features ? "eval or predict ("
+                  : model.embedding.layers    ? "embed ("
+                                              : "embed or similar (")
+              << model.name << " --help tells more)" << std::endl;
     return 2;
   }
   const auto named = std::ranges::find_if(commands, [](const Subcommand& command) { return command.app->parsed(); });

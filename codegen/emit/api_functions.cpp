@@ -110,7 +110,7 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   const auto add_embed = [&] {
     if (!e.features) return;
     std::vector<std::string> gives{
-        fmt::format("Features [batch, {}] are {}.", e.features,
+        fmt::format("Features [batch, {}] are {}.", shape_of_features(e),
                     m.has_head ? "what the last linear map reads" : "the outputs of forward")};
     gives.push_back(
         e.tokens ? fmt::format("Tokens [batch, {}, {}] are those behind the last block and norm.", e.tokens, e.width)

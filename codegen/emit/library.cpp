@@ -51,10 +51,8 @@ std::string table(const ModelFiles& m, bool embeds) {
   };
   size_of("forward");
   if (embeds) {
-    const Embedding e = embedding_of(m);
     size_of("embed");
-    embed = fmt::format("    .embed = {}_embed,\n    .embedding = {{{}, {}, {}, {}, {}}},\n", m.name, e.features,
-                        e.tokens, e.width, e.heads, e.keys);
+    embed = embedding_entry(m);
   }
   return fmt::format(
       R"cpp({6}

@@ -153,11 +153,22 @@ Embedding embedding_of(const ModelFiles& m) {
       const std::vector<Dim>& shape = plan.program.graph[o.node].shape;
       const std::int64_t last = shape.back().value(), middle = shape[1].value();
       if (o.name == "features") e.features = last;
+      if (o.name == "features" && shape.size() == 4) e.layers = middle, e.features *= middle * shape[2].value();
       if (o.name == "tokens") e.tokens = middle, e.width = last;
       if (o.name == "pooling") e.heads = middle, e.keys = last;
     }
   }
   return e;
+}
+
+std::string embedding_entry(const ModelFiles& m) {
+  const Embedding e = embedding_of(m);
+  return fmt::format("    .embed = {}_embed,\n    .embedding = {{{}, {}, {}, {}, {}{}}},\n", m.name, e.features,
+                     e.tokens, e.width, e.heads, e.keys, e.layers ? fmt::format(", {}", e.layers) : "");
+}
+
+std::string shape_of_features(const Embedding& e) {
+  return e.layers ? fmt::format("{} layers, {}, {}", e.layers, e.tokens, e.width) : fmt::format("{}", e.features);
 }
 
 std::vector<std::string> layers(const ModelFiles& m) {

@@ -55,10 +55,15 @@ AttentionMaps attention_maps(const ModelFiles& model);
 /// keys]. Zeros: the model has none.
 struct Embedding {
   std::int64_t features = 0, tokens = 0, width = 0, heads = 0, keys = 0;
+  std::int64_t layers = 0;  ///< whose tokens the features are; 0: they are a row
   std::int64_t token_reals() const { return tokens * width; }
   std::int64_t pooling_reals() const { return heads * keys; }
 };
 Embedding embedding_of(const ModelFiles& model);
+/// The fields of the model's table for them.
+std::string embedding_entry(const ModelFiles& model);
+/// "4 layers, 197, 384": what is behind the batch.
+std::string shape_of_features(const Embedding& embedding);
 
 /// What step keeps of an image: how much, and what, as "2 layers of [H=2, K=16, J=16] and [H=2, J=16, K=16]". No parts:
 /// there is no step.

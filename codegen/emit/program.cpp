@@ -241,9 +241,7 @@ std::string emit_program(const ModelFiles& m, bool cuda, bool serve) {
     if (training || function != "pack") entries += fmt::format("    .{0} = {1}_{0},\n", function, n);
   if (training) entries += fmt::format("    .evaluate = {}_evaluate,\n    .train_step = train_step,\n", n);
   entries += fmt::format("    .inspect = {}_inspect,\n", n);
-  if (e.features)
-    entries += fmt::format("    .embed = {}_embed,\n    .embedding = {{{}, {}, {}, {}, {}}},\n", n, e.features,
-                           e.tokens, e.width, e.heads, e.keys);
+  if (e.features) entries += embedding_entry(m);
   const std::string step =
       training
           ? "int train_step(float* parameters, float* packed, float* gradients, float* optimizer, const Batch& batch, "

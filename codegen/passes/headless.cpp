@@ -101,8 +101,11 @@ bool has_head(const Graph& declared) {
 bool embeds(const Graph& declared) {
   if (has_head(declared)) return true;
   const NodeId outputs = outputs_of(declared);
-  return !has_loss(declared) && outputs != graph::none && declared[outputs].shape.size() == 2 &&
-         grows(declared[outputs]);
+  if (has_loss(declared) || outputs == graph::none || !grows(declared[outputs])) return false;
+  const std::vector<Dim>& shape = declared[outputs].shape;
+  if (shape.size() != 4) return shape.size() == 2;
+  const NodeId tokens = tokens_of(declared);
+  return tokens != graph::none && declared[tokens].shape[1] == shape[2] && declared[tokens].shape[2] == shape[3];
 }
 
 Graph embedding(const Graph& declared) {

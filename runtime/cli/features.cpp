@@ -181,48 +181,13 @@ int run_components(const CommandContext& context, const FeatureOptions& options,
   return 0;
 }
 
-}  // namespace
-
-std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context) {
+/// similar and probe, for features that are a row.
+void add_comparisons(CLI::App& app, CommandContext& context, const std::shared_ptr<FeatureOptions>& options,
+                     std::vector<Subcommand>& commands) {
   const Model& model = context.model;
-  const auto options = std::make_shared<FeatureOptions>();
   const auto index_option = [&](CLI::App* command) {
     command->add_option("--index", options->index, "Features that embed has written")->required()->type_name("FILE");
   };
-
-  CLI::App* const embed =
-      app.add_subcommand("embed", "Write the features of pictures: what the head reads, or a model without one gives");
-  CLI::Option* const files =
-      embed->add_option("FILE", options->files, text(picture_files, ", and folders of them"))->type_name("");
-  CLI::Option* const data =
-      embed
-          ->add_option_function<std::string>(
-              "--data",
-              [options](const std::string& folder) { options->data = std::filesystem::weakly_canonical(folder); },
-              "The images of a data set in FILE's place: MNIST's, CIFAR-10's, or folders "
-              "train/CLASS and test/CLASS")
-          ->type_name("DIR")
-          ->excludes(files);
-  embed->add_flag("--test-images", options->test_images, "Of the data set the test images, not the training images")
-      ->needs(data);
-  embed->add_option("--limit", options->limit, "Of the data set only the first N images")
-      ->check(in<std::int64_t>(1, most_images))
-      ->type_name("N")
-      ->needs(data);
-  embed->callback([files, data] {
-    if (files->empty() && data->empty()) throw CLI::RequiredError("FILE or --data");
-  });
-  embed->add_option("-o,--output", options->output, "The safetensors file to write")
-      ->capture_default_str()
-      ->type_name("FILE");
-  embed->add_flag("--invert", options->invert, swap_light);
-  add_checkpoint_options(embed, context.parameters);
-  add_device_option(embed, context.device);
-  embed->footer(text(
-      "The file has a tensor features [pictures, ", model.embedding.features,
-      "]; its metadata have the pictures' names, and what tells\nthe model, its parameters and the preprocessing. ",
-      threads_too,
-      examples(model, {"embed photos/*.jpg -o features.safetensors", "embed --data flowers -o train.safetensors"})));
 
   CLI::App* const similar =
       app.add_subcommand("similar", "Find the pictures whose features are nearest to another picture's");
@@ -261,11 +226,56 @@ std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context) {
                 "probe --index train.safetensors --test test.safetensors -o head.safetensors",
                 "predict --head head.safetensors photo.jpg"})));
 
+  commands.push_back({similar, [&context, options](const Gpu* gpu) { return run_similar(context, *options, gpu); }});
+  commands.push_back({probe, [&context, options](const Gpu*) { return run_probe(context, *options); }});
+}
+
+}  // namespace
+
+std::vector<Subcommand> add_features(CLI::App& app, CommandContext& context) {
+  const Model& model = context.model;
+  const auto options = std::make_shared<FeatureOptions>();
+
+  CLI::App* const embed =
+      app.add_subcommand("embed", "Write the features of pictures: what the head reads, or a model without one gives");
+  CLI::Option* const files =
+      embed->add_option("FILE", options->files, text(picture_files, ", and folders of them"))->type_name("");
+  CLI::Option* const data =
+      embed
+          ->add_option_function<std::string>(
+              "--data",
+              [options](const std::string& folder) { options->data = std::filesystem::weakly_canonical(folder); },
+              "The images of a data set in FILE's place: MNIST's, CIFAR-10's, or folders "
+              "train/CLASS and test/CLASS")
+          ->type_name("DIR")
+          ->excludes(files);
+  embed->add_flag("--test-images", options->test_images, "Of the data set the test images, not the training images")
+      ->needs(data);
+  embed->add_option("--limit", options->limit, "Of the data set only the first N images")
+      ->check(in<std::int64_t>(1, most_images))
+      ->type_name("N")
+      ->needs(data);
+  embed->callback([files, data] {
+    if (files->empty() && data->empty()) throw CLI::RequiredError("FILE or --data");
+  });
+  embed->add_option("-o,--output", options->output, "The safetensors file to write")
+      ->capture_default_str()
+      ->type_name("FILE");
+  embed->add_flag("--invert", options->invert, swap_light);
+  add_checkpoint_options(embed, context.parameters);
+  add_device_option(embed, context.device);
+  embed->footer(text(
+      "The file has a tensor features [pictures, ",
+      model.embedding.layers
+          ? text(model.embedding.layers, " layers, ", model.embedding.tokens, ", ", model.embedding.width)
+          : text(model.embedding.features),
+      "]; its metadata have the pictures' names, and what tells\nthe model, its parameters and the preprocessing. ",
+      threads_too,
+      examples(model, {"embed photos/*.jpg -o features.safetensors", "embed --data flowers -o train.safetensors"})));
+
   std::vector<Subcommand> commands{
-      {embed, [&context, options](const Gpu* gpu) { return run_embed(context, *options, gpu); }},
-      {similar, [&context, options](const Gpu* gpu) { return run_similar(context, *options, gpu); }},
-      {probe, [&context, options](const Gpu*) { return run_probe(context, *options); }},
-  };
+      {embed, [&context, options](const Gpu* gpu) { return run_embed(context, *options, gpu); }}};
+  if (model.embedding.layers == 0) add_comparisons(app, context, options, commands);
   if (model.embedding.tokens == 0 || model.patches == Grid{}) return commands;
   CLI::App* const components = app.add_subcommand(
       "components", "Draw what the model tells apart within pictures: principal components and clusters");

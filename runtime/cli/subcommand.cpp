@@ -49,9 +49,8 @@ void add_timeout_option(CLI::App* command, CommandContext& context) {
 
 void demand_classes(const Model& model) {
   if (model.outputs_are_features)
-    fail("the declaration has no classes: ", model.name,
-         " embed gives its features, predict --head FILE takes a head that "
-         "probe has fitted to them");
+    fail("the declaration has no classes: ", model.name, " embed gives its features",
+         model.embedding.layers ? "" : ", predict --head FILE takes a head that probe has fitted to them");
 }
 
 }  // namespace tessera::runtime

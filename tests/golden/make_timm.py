@@ -95,8 +95,8 @@ def pooling(model, x):
     return probabilities[:, :, 0]
 
 
-# Whose grid becomes a larger one: learned positions, and those beside rotary ones.
-LARGER = ("vit_base_patch16_gap_224", "vit_base_patch16_rope_ape_224")
+# Whose grid becomes a larger one: learned positions, those beside rotary ones, and tables of relative biases.
+LARGER = ("vit_base_patch16_gap_224", "vit_base_patch16_rope_ape_224", "beit_large_patch16_224")
 COLOURS = ((205, 13, 21), (21, 13, 205))
 
 

@@ -124,10 +124,7 @@ TEST_P(Timm, IsWhatTheDeclarationComputes) {
   if (timm_folder(model.name).empty()) GTEST_SKIP() << "TESSERA_SHARED names no folder with golden/timm/" << model.name;
   const graph::Graph forward = model.record();
   expect_timms_numbers(model.name, forward);
-  if (timm_arrays(model.name, "forward").at("outputs").shape.size() == 2)
-    expect_timms_features(model.name, forward);
-  else  // chosen layers
-    EXPECT_FALSE(codegen::embeds(codegen::subgraph(forward, {"outputs"}))) << model.name;
+  expect_timms_features(model.name, forward);
 }
 
 /// The model, giving these layers.

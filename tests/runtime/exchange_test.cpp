@@ -199,6 +199,28 @@ TEST_F(Exchange, PositionTableOfAnotherGridIsResampledAndTheNoteSaysSo) {
   EXPECT_EQ(started(), "");
 }
 
+TEST_F(Exchange, TableOfRelativeBiasesOfAnotherGridIsResampledAndTheNoteSaysSo) {
+  const char* const key = "blocks.0.attn.relative_position_bias_table";
+  const tessera_parameter rows[] = {{key, 2, 0, {52, 2}, 0, "[W=52, H=2]"}};  // 7 x 7 and 3
+  model.parameters = rows;
+  model.parameter_floats = 112;
+  model.patches = {4, 4};
+  Safetensors content;
+  std::vector<float> table(24, 3);  // 3 x 3 and 3
+  table.back() = 7;
+  content.tensors[key] = Tensor::of({12, 2}, table);
+  write_safetensors(file(), content);
+  EXPECT_EQ(started(), text(key, " is resampled (linear) from 2x2 to 4x4 patches, 3 rows behind kept\n"));
+  for (int i = 0; i < 103; ++i) EXPECT_NEAR(read.floats()[i], 3, 1e-5);
+  EXPECT_EQ(read.floats()[103], 7);
+
+  content.tensors[key] = Tensor::of({13, 2}, std::vector<float>(26));
+  write_safetensors(file(), content);
+  EXPECT_CONTAINS(refusal(), text("'", key,
+                                  "' is [W=13, H=2], where [W=52, H=2] is needed (no grid of patches has so many "
+                                  "distances)"));
+}
+
 TEST_F(Exchange, ImportMakesACheckpointThatCanBeEvaluatedAndKeepsTheOneBefore) {
   given([](Safetensors&) {});
   const std::filesystem::path out = folder / "run";

@@ -19,19 +19,46 @@ Resampling parse(const std::string& name) {
   return how;
 }
 
-TEST(Positions, AreResampledAsPyTorchDoes) {
-  const Safetensors golden =
-      read_safetensors(std::filesystem::path(paths::golden) / "positions" / "positions.safetensors");
+/// A file's tables, by resampling those before; each number to `near`.
+void expect_resampled(const std::string& file, double near,
+                      std::vector<float> (*resampled)(std::span<const float>, const Resampling&)) {
+  const Safetensors golden = read_safetensors(std::filesystem::path(paths::golden) / "positions" / file);
   int cases = 0;
   for (const auto& [name, tensor] : golden.tensors) {
     if (!name.ends_with(".from")) continue;
     ++cases;
     const std::string kind = name.substr(0, name.size() - 5);
-    const std::vector<float> got = resample(tensor.floats(), parse(kind)), want = golden.at(kind + ".to").floats();
+    const std::vector<float> got = resampled(tensor.floats(), parse(kind)), want = golden.at(kind + ".to").floats();
     ASSERT_EQ(got.size(), want.size()) << kind;
-    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 2e-6) << kind << " at " << i;
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], near) << kind << " at " << i;
   }
   EXPECT_EQ(cases, 8);
+}
+
+TEST(Positions, AreResampledAsPyTorchDoes) { expect_resampled("positions.safetensors", 2e-6, resample); }
+
+TEST(Positions, OfRelativeBiasesAreResampledAsTimmDoes) {
+  expect_resampled("relative.safetensors", 1e-5, resample_relative);
+}
+
+TEST(Positions, GridOfARelativeTableIsToldOrASquareOrHasTheModelsProportions) {
+  const auto from = [](std::int64_t found, std::int64_t needed, Grid to, std::optional<Grid> told) {
+    const auto how = relative_resampling(found, needed, to, told);
+    return how ? text(how->from.rows, "x", how->from.columns, " and ", how->kept) : "none";
+  };
+  EXPECT_EQ(from(27 * 27 + 3, 47 * 47 + 3, {24, 24}, {}), "14x14 and 3");
+  EXPECT_EQ(from(27 * 27, 47 * 47, {24, 24}, {}), "14x14 and 0");
+  EXPECT_EQ(from(27 * 27 + 3, 27 * 39 + 3, {14, 20}, {}), "14x14 and 3");
+  EXPECT_EQ(from(27 * 39 + 3, 27 * 39 + 3, {14, 20}, {}), "14x20 and 3");
+  EXPECT_EQ(from(5 * 3 + 3, 11 * 7 + 3, {6, 4}, {}), "3x2 and 3");
+  EXPECT_EQ(from(27 * 39 + 3, 27 * 27 + 3, {14, 14}, {}), "none");
+  EXPECT_EQ(from(27 * 39 + 3, 27 * 27 + 3, {14, 14}, Grid{14, 20}), "14x20 and 3");
+  EXPECT_EQ(from(27 * 27 + 3, 47 * 47 + 3, {24, 24}, Grid{12, 16}), "none");
+  EXPECT_EQ(from(27 * 27 + 3, 47 * 47 + 3, {24, 24}, Grid{1, std::int64_t{1} << 62}), "none");
+  EXPECT_EQ(from(4, 27 * 27 + 3, {14, 14}, {}), "1x1 and 3");
+  EXPECT_EQ(from(3, 27 * 27 + 3, {14, 14}, {}), "none");
+  EXPECT_EQ(from(16 + 3, 27 * 27 + 3, {14, 14}, {}), "none") << "an even number of ways along a side";
+  EXPECT_EQ(from(27 * 27 + 3, 27 * 27 + 3, {}, {}), "none");
 }
 
 TEST(Positions, TableOfTheSameGridStaysAsItIs) {
@@ -93,6 +120,9 @@ TEST(Positions, TablesAreKnownByNameAndByShape) {
   EXPECT_FALSE(is_position_table("pos_embed", {2, 197, 192}, {1, 577, 192}));
   EXPECT_FALSE(is_position_table("head.weight", {10, 192}, {20, 192}));
   EXPECT_FALSE(is_position_table("not_pos_embed", {10, 192}, {20, 192}));
+  EXPECT_TRUE(is_relative_table("blocks.0.attn.relative_position_bias_table", {732, 12}, {2212, 12}));
+  EXPECT_FALSE(is_relative_table("blocks.0.attn.relative_position_bias_table", {732, 12}, {2212, 16}));
+  EXPECT_FALSE(is_relative_table("pos_embed", {732, 12}, {2212, 12}));
 }
 
 }  // namespace
