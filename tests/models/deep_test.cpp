@@ -26,8 +26,12 @@ using Doubles = std::vector<double>;
 Doubles product(const Doubles& a, const Doubles& b, std::size_t rows, std::size_t depth, std::size_t columns) {
   Doubles c(rows * columns);
   for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t k = 0; k < depth; ++k)
-      for (std::size_t j = 0; j < columns; ++j) c[r * columns + j] += a[r * depth + k] * b[k * columns + j];
+    for (std::size_t k = 0; k < depth; ++k) {
+      // By pointers: where it is not optimised each vector's operator[] is a call, of which there are millions.
+      const double factor = a[r * depth + k], *const row = b.data() + k * columns;
+      double* const sums = c.data() + r * columns;
+      for (std::size_t j = 0; j < columns; ++j) sums[j] += factor * row[j];
+    }
   return c;
 }
 Doubles transposed(const Doubles& a, std::size_t rows, std::size_t columns) {
