@@ -2,10 +2,10 @@
 // keys.
 #pragma once
 
+#include <array>
 #include <boost/hana/pair.hpp>
 #include <boost/hana/string.hpp>
 #include <boost/hana/tuple.hpp>
-#include <array>
 #include <cstddef>
 #include <string>
 #include <tuple>

@@ -46,7 +46,8 @@ std::vector<float> resample(std::span<const float> table, const Resampling& how)
 bool is_relative_table(const std::string& key, const Shape& found, const Shape& needed);
 
 /// As resampling, where a grid of rows x columns has (2 rows - 1)(2 columns - 1) ways to stand, and behind them `kept`.
-/// Where nobody says the grid of the found ones, it is a square if their number is, else one of the proportions of `to`.
+/// Where nobody says the grid of the found ones, it is a square if their number is, else one of the proportions of
+/// `to`.
 std::optional<Resampling> relative_resampling(std::int64_t found, std::int64_t needed, const Grid& to,
                                               const std::optional<Grid>& from);
 

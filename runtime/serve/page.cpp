@@ -153,17 +153,18 @@ drop.addEventListener('drop', event => {
 std::string page_of_model(const Model& model, const std::vector<std::string>& classes) {
   const auto& shape = model.image_shape;
   const std::string name = escaped(model.name);
-  return text("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>", name, "</title>\n", head, "</head>\n<body>\n<h1>",
-              name, "</h1>\n", drop, "<h2>The model</h2>\n<table>\n",
-              row("Reads", text(shape[0] == 1 ? "grey pictures" : "pictures in colour", ", scaled to ", shape[2], " x ",
-                                shape[1], " pixels")),
-              row("Tells apart", text(grouped(model.classes), " classes")),
-              row("Parameters", grouped(parameters(model))), row("Kernels", model.isa()),
-              row("Input", text("images [-1, ", shape[0], ", ", shape[1], ", ", shape[2], "], FP32")),
-              row("Output", text("outputs [-1, ", model.classes, "], FP32")), "</table>\n", labels(model, classes),
-              "<h2>For programs</h2>\n<pre id=\"curl\">curl --data-binary @picture.jpg http://HOST:PORT/classify</pre>\n"
-              "<p>Tensors go to <code>/v2/models/",
-              name, "/infer</code>, as KServe's Open Inference Protocol has them.</p>\n", script, "</body>\n</html>\n");
+  return text(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<title>", name, "</title>\n", head, "</head>\n<body>\n<h1>", name,
+      "</h1>\n", drop, "<h2>The model</h2>\n<table>\n",
+      row("Reads", text(shape[0] == 1 ? "grey pictures" : "pictures in colour", ", scaled to ", shape[2], " x ",
+                        shape[1], " pixels")),
+      row("Tells apart", text(grouped(model.classes), " classes")), row("Parameters", grouped(parameters(model))),
+      row("Kernels", model.isa()),
+      row("Input", text("images [-1, ", shape[0], ", ", shape[1], ", ", shape[2], "], FP32")),
+      row("Output", text("outputs [-1, ", model.classes, "], FP32")), "</table>\n", labels(model, classes),
+      "<h2>For programs</h2>\n<pre id=\"curl\">curl --data-binary @picture.jpg http://HOST:PORT/classify</pre>\n"
+      "<p>Tensors go to <code>/v2/models/",
+      name, "/infer</code>, as KServe's Open Inference Protocol has them.</p>\n", script, "</body>\n</html>\n");
 }
 
 }  // namespace tessera::runtime::serve
