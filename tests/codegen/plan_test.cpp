@@ -2,6 +2,7 @@
 // lie.
 #include "codegen/plan/plan.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -140,6 +141,45 @@ TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNe
   for (const Plan& small : vit_mnist())
     for (const auto& [target, schedules] : small.schedules)
       EXPECT_TRUE(std::all_of(schedules.begin(), schedules.end(), [](const auto& s) { return s.depth == 0; }));
+}
+
+/// Two convolutions of maps whose lines have so many numbers.
+template <std::int64_t line>
+struct Lines : Module {
+  static constexpr auto B = axis<"B">;
+  static constexpr auto C = axis<"C", 32>;
+  static constexpr auto Y = axis<"Y", 7>;
+  static constexpr auto X = axis<"X", line>;
+
+  Conv2d<C, C, 3_c, 3_c, Convolution{.padding = 1}> first, second;
+  TESSERA_MEMBERS(Lines, first, second)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, C> forward(Tensor<B, C, Y, X> x) const { return mean<X>(mean<Y>(second(silu(first(x))))); }
+};
+
+/// Where vectors along a map's lines would be filled badly, lanes run along output channels, which the packed weight
+/// has as neighbours: forward and in the gradients of maps. Maps of wide lines keep lanes along them.
+template <std::int64_t line>
+std::map<std::string, std::string> lanes_of_convolutions() {
+  const Plan plan =
+      planned(codegen::differentiate(trace<Lines<line>>("lines"), true), codegen::ProgramKind::input_gradient);
+  std::map<std::string, std::string> lanes;
+  const std::vector<codegen::Schedule>& schedules = plan.schedules.at("avx512");
+  for (std::size_t at = 0; at < schedules.size(); ++at) {
+    const codegen::Kernel& kernel = plan.program.kernels[at];
+    if (kernel.anchor != codegen::Anchor::contraction || kernel.steps.front().over.size() < 3) continue;
+    const std::int64_t extent = kernel.axes[schedules[at].vector].dim.value();
+    lanes[kernel.name] = fmt::format("{}{}", extent, kernel.gemm.transposes ? " transposed" : "");
+  }
+  return lanes;
+}
+
+TEST(PlanSchedules, HaveLanesAlongChannelsWhereAMapsLinesFillVectorsBadly) {
+  for (const auto& [name, lanes] : lanes_of_convolutions<7>()) EXPECT_EQ(lanes, "32 transposed") << name;
+  for (const auto& [name, lanes] : lanes_of_convolutions<48>()) EXPECT_EQ(lanes, "48") << name;
+  EXPECT_EQ(lanes_of_convolutions<7>().size(), 4);
+  EXPECT_EQ(lanes_of_convolutions<48>().size(), 4);
 }
 
 TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
