@@ -199,6 +199,7 @@ class File : EntryWriter {
     if (ranges::any_of(packed_.entries,
                        [](const PackedEntry& e) { return e.element == DType::real && e.packing == Packing::panels; }))
       all.push_back("pack");
+    if (ranges::any_of(packed_.entries, [](const PackedEntry& e) { return e.taps > 1; })) all.push_back("pack_taps");
     if (bf16 && packed_.reals) all.push_back(target_.pack_bf16);
     for (const char* const store : {"bf16", "int8"})
       if (functions_.calls(fmt::format("v_load_some_{}", store)) ||

@@ -83,11 +83,16 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
       const Expr stored = v.dense_load(v.address(result_of_tile(), true));
       each.push_back(tree::assign(sums, call("v_add", {stored, sum})));
     });
-  if (v.kernel.gemm.columns >= 0 && work.to != SumsTo::memory && expensive_epilogue(v.kernel)) {
+  // With one lane what is stored may lie along any axis.
+  const bool transposes = v.kernel.gemm.transposes && v.target.lanes > 1;
+  if (v.kernel.gemm.columns >= 0 && work.to != SumsTo::memory && (expensive_epilogue(v.kernel) || transposes)) {
     const auto [across_columns, down] = pieces_of(v.kernel, tile);
     const std::int64_t width = across_columns.points * v.target.lanes;
+    const auto stores_of_tile = [&](Block& to) {
+      transposes ? stores_transposed(v, to, tile, width) : stores_in_loops(v, to, tile, width);
+    };
     // A function where there are vectors: the constants of its loops would take registers that the accumulators need.
-    const bool outlined = v.target.lanes > 1;
+    const bool outlined = v.target.lanes > 1 && expensive_epilogue(v.kernel);
     const char* const kept = outlined ? "kept" : "sums";
     b.push_back(
         tree::declare("alignas(64) real", fmt::format("{}[{}]", kept, tree::print(down.count() * width)), nullptr));
@@ -97,9 +102,9 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
         at = at + name(l.variable) * (l.axis == v.vector ? v.target.lanes : width);
       each.push_back(tree::evaluate(call("v_store", {at, sum})));
     });
-    if (!outlined) return stores_in_loops(v, b, tile, width);
+    if (!outlined) return stores_of_tile(b);
     Block epilogue;
-    stores_in_loops(v, epilogue, tile, width);
+    stores_of_tile(epilogue);
     b.push_back(tree::lambda_not_inlined("epilogue", {{"const real*", "sums"}}, std::move(epilogue)));
     b.push_back(tree::evaluate(call("epilogue", {name(kept)})));
     return;

@@ -47,7 +47,7 @@ Block prefetch_image(Values& v, const std::function<bool(const Access&)>& which,
 void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& first) {
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
   if (columns < 0 || rows < 0 || v.target.lanes == 1) return;
-  if (!g.b_in_panels) return;
+  if (!g.b_in_panels || v.kernel.gemm.transposes) return;
   const Layout& layout = v.plan.layouts[g.b.access.tensor];
   const std::int64_t depth = layout.stride[0], width = v.columns_of_tile();
   const std::int64_t high = v.schedule.tile[rows];

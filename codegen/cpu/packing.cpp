@@ -20,8 +20,8 @@ using tree::name;
 namespace {
 
 /// Rows of a weight as it is stored, [rows, reals of a row].
-std::int64_t rows_of(const PackedEntry& e) { return e.transposed ? e.depth : e.columns; }
-std::int64_t reals_of_row(const PackedEntry& e) { return e.transposed ? e.columns : e.depth; }
+std::int64_t rows_of(const PackedEntry& e) { return e.transposed ? e.depth / e.taps : e.columns; }
+std::int64_t reals_of_row(const PackedEntry& e) { return e.transposed ? e.columns * e.taps : e.depth; }
 
 std::string described(const PackedEntry& e) {
   if (e.packing == Packing::plain) return fmt::format("{} [{}]", e.key, e.columns);
@@ -144,6 +144,9 @@ Expr Packer::place(const PackedEntry& e, int first, int count) const {
 
 tree::Statement Packer::rows(const PackedEntry& e, const Expr& weight, const Expr& panels, const Expr& first,
                              const Expr& last) const {
+  if (e.taps > 1)
+    return tree::evaluate(call("pack_taps", {weight, integer(e.columns), integer(e.depth), integer(e.taps),
+                                             integer(width(e)), first, last, panels}));
   return tree::evaluate(call(e.transposed ? "pack_transposed" : "pack",
                              {weight, integer(e.columns), integer(e.depth), integer(width(e)), first, last, panels}));
 }
@@ -161,7 +164,8 @@ Expr Packer::scales_of(const PackedEntry& panels) const {
 }
 
 std::set<std::string> Packer::functions() {
-  return {"pack", "pack_transposed", "pack_int8", "bf16_at", "int8_at", "std::copy_n", "std::min<std::int64_t>"};
+  return {"pack",    "pack_transposed", "pack_taps",   "pack_int8",
+          "bf16_at", "int8_at",         "std::copy_n", "std::min<std::int64_t>"};
 }
 
 }  // namespace tessera::codegen::cpu

@@ -37,7 +37,7 @@ bool stores_everywhere_along(const Kernel& kernel, int axis) {
 
 int axis_to_partition(const Values& v) {
   std::vector<int> axes = v.outer_axes();
-  if (v.kernel.gemm.columns >= 0) axes = {v.kernel.gemm.rows};
+  if (v.kernel.gemm.columns >= 0 && !v.kernel.gemm.transposes) axes = {v.kernel.gemm.rows};
   int widest = -1;
   for (int a : axes) {
     if (a < 0 || a == v.schedule.parallel || a == v.vector || v.kernel.axes[a].only.valid()) continue;

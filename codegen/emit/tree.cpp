@@ -53,7 +53,7 @@ std::string variable(const std::string& declared) {
       "velocity", "average", "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale",
       "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
       "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
-      "tile", "way", "line", "kept", "epilogue"};
+      "tile", "way", "line", "kept", "epilogue", "transposed"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||

@@ -109,6 +109,7 @@ struct Gemm {
   int columns = -1;           ///< outer axis; -1: the kernel is no GEMM
   DType dtype = DType::real;  ///< what both are rounded to
   bool windows = false;       ///< a convolution's weight gradient: the columns' factor is windows of a map
+  bool transposes = false;    ///< what is stored has the rows as neighbours: tiles of sums are transposed first
 };
 
 struct Kernel;

@@ -60,6 +60,7 @@ PackedEntry packed_copy(const KernelProgram& program, const Tensor& t, const Are
   const bool panels = e.packing == Packing::panels;
   e.columns = t.shape.empty() ? 1 : t.shape[0].value();
   for (std::size_t d = 1; d < t.shape.size(); ++d) (panels ? e.depth : e.columns) *= t.shape[d].value();
+  for (std::size_t d = 2; d < t.shape.size() && t.transposed; ++d) e.taps *= t.shape[d].value();
   return e;
 }
 

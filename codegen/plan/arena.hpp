@@ -45,9 +45,10 @@ struct PackedEntry {
   std::string key;          ///< the parameter's, in the arena; of a folded value its name
   std::size_t made_as = 0;  ///< of a folded value
   Packing packing = Packing::plain;
-  bool transposed = false;  ///< the parameter is [depth, columns]
+  bool transposed = false;  ///< the parameter is [depth / taps, columns, taps]
   DType element = DType::real;
   std::int64_t columns = 0, depth = 1;  ///< of a matrix in panels; else all numbers are columns
+  std::int64_t taps = 1;                ///< transposed: numbers of a column that lie together in the parameter
   int first = 0, last = 0;              ///< layers that are read so
   std::int64_t reals = 0;               ///< of one layer: room for panels of any target
   std::int64_t offset = 0;              ///< of the first of them

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <set>
 #include <tuple>
 
 #include "codegen/kernels/query.hpp"
@@ -41,6 +42,12 @@ std::int64_t best_rows(std::int64_t rows, std::int64_t most, std::int64_t column
   return best;
 }
 
+/// Rows of a tile, at most so many, of tiles as equal as can be.
+std::int64_t equal_rows(std::int64_t rows, std::int64_t most) {
+  const std::int64_t tiles = (rows + most - 1) / most;
+  return (rows + tiles - 1) / tiles;
+}
+
 class Finder {
  public:
   explicit Finder(KernelProgram& program) : p_(program) {
@@ -53,6 +60,7 @@ class Finder {
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.gemm = find(k);
+      if (p_.precision == Precision::fp32) find_channels(k);
       if (k.gemm.columns < 0 || k.gemm.windows) continue;
       if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
       if (p_.precision == Precision::int8 && scales(k)) k.gemm.dtype = DType::int8;
@@ -153,6 +161,58 @@ class Finder {
     return k.across_batch ? find_windows(k) : Gemm{};
   }
 
+  /// How many lanes of the widest vectors there are for each point of an axis.
+  static double lanes_for_point(std::int64_t extent) {
+    constexpr std::int64_t widest = 16;
+    return static_cast<double>((extent + widest - 1) / widest * widest) / static_cast<double>(extent);
+  }
+
+  /// A convolution of a map whose lines fill vectors badly has lanes along its output channels instead, which are
+  /// neighbours in the packed weight, where they fill more of them than a tile's transpose costs.
+  void find_channels(Kernel& k) const {
+    constexpr double transpose = 16;  // steps of the depth
+    if (k.anchor != Anchor::contraction || k.across_batch || k.steps.size() != 2 || !k.steps[0].reduces ||
+        !k.steps[1].over.empty() || k.gemm.windows)
+      return;
+    const Expression& product = k.expressions[k.steps[0].value];
+    if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return;
+    std::int64_t depth = 1;
+    for (int a : k.steps[0].over)
+      if (known(k, a)) depth *= size_of(k, a);
+    const auto outer = [&](int axis, std::int64_t least) {
+      return !k.axes[axis].inner && known(k, axis) && size_of(k, axis) >= least;
+    };
+    const int axes = static_cast<int>(k.axes.size());
+    for (int columns = 0; columns < axes && depth >= least_n; ++columns)
+      for (int rows = 0; rows < axes && outer(columns, least_n); ++rows) {
+        if (rows == columns || !outer(rows, 4) || !stores_along(k, rows)) continue;
+        for (auto [right, left] : {std::pair{product.b, product.a}, std::pair{product.a, product.b}}) {
+          const Expression &weight = k.expressions[right], &map = k.expressions[left];
+          if (weight.kind == Expression::Kind::load && map.kind == Expression::Kind::load &&
+              (packs(k, weight.access, columns) || packs_transposed(weight.access, columns)) &&
+              !depends(k, left, columns) && !depends(k, right, rows) && depends(k, left, rows) &&
+              lanes_for_point(size_of(k, rows)) >
+                  (1 + transpose / static_cast<double>(depth)) * lanes_for_point(size_of(k, columns))) {
+            k.gemm = {rows, columns, DType::real, false, true};
+            return;
+          }
+        }
+      }
+  }
+  /// Whether all that the second step loads and stores has neighbours along an axis, or one value for all of it.
+  bool stores_along(const Kernel& k, int axis) const {
+    std::set<ExprId> read;
+    for (const Step::Store& s : k.steps[1].stores) {
+      if (step(s.to, axis) != 1) return false;
+      reach(k, s.value, read);
+    }
+    return std::all_of(read.begin(), read.end(), [&](ExprId e) {
+      const Expression& x = k.expressions[e];
+      return x.kind != Expression::Kind::index_equals &&
+             (x.kind != Expression::Kind::load || step(x.access, axis) == 0 || step(x.access, axis) == 1);
+    });
+  }
+
   Gemm find_windows(const Kernel& k) const {
     const auto outer = [&](int axis, std::int64_t least) {
       return !k.axes[axis].inner && known(k, axis) && size_of(k, axis) >= least;
@@ -215,9 +275,13 @@ class Finder {
 
   void pack(Kernel& k) {
     const bool rounds = k.gemm.dtype == DType::bf16;
-    Expression& right = k.expressions[right_factor(k, k.gemm.columns)];
-    const bool transposed = step(right.access, k.gemm.columns) == 1;
-    if (transposed && !packs_transposed(right.access)) return;
+    const Expression& product = k.expressions[k.steps.front().value];
+    Expression& right = k.expressions[!k.gemm.transposes                      ? right_factor(k, k.gemm.columns)
+                                      : depends(k, product.a, k.gemm.columns) ? product.a
+                                                                              : product.b];
+    const bool transposed =
+        k.gemm.transposes ? !packs(k, right.access, k.gemm.columns) : step(right.access, k.gemm.columns) == 1;
+    if (transposed && !packs_transposed(right.access, k.gemm.columns)) return;
     if (rounds && !reduces_one_axis(k)) return;
     auto [at, fresh] = packed_.try_emplace({right.access.tensor, transposed, k.gemm.dtype}, p_.tensors.next());
     if (fresh) {
@@ -235,13 +299,15 @@ class Finder {
     if (transposed) std::swap(right.access.index[0], right.access.index[1]);
   }
 
-  /// Whether a parameter whose columns are neighbours is a matrix that can be read from panels.
-  bool packs_transposed(const Access& a) const {
+  /// Whether a copy in panels can be read instead of a parameter whose columns are its whole second dim: a matrix, or a
+  /// convolution's weight in the gradient of its input.
+  bool packs_transposed(const Access& a, int columns) const {
     const Tensor& t = p_.tensors[a.tensor];
     const auto whole = [](const Affine& i) {
       return i.offset == 0 && i.parts.size() == 1 && i.parts[0].coefficient == 1;
     };
-    return t.storage == Storage::parameter && t.shape.size() == 2 && whole(a.index[0]) && whole(a.index[1]);
+    return t.storage == Storage::parameter && t.shape.size() >= 2 &&
+           std::all_of(a.index.begin(), a.index.end(), whole) && a.index[1].parts[0].axis == columns;
   }
 
   KernelProgram& p_;
@@ -349,7 +415,10 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   if (p.rows >= 0) {
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});
-    s.tile[p.rows] = tiles ? tile_rows(rows, p.dtype == DType::bf16 ? target.bf16_tile_rows : tile_side)
+    // Neighbours on a line share what they load for their taps, which takes a third of the registers.
+    s.tile[p.rows] = p.transposes
+                         ? equal_rows(rows, std::clamp<std::int64_t>(target.product_sums * 2 / 3 / vectors, 1, most))
+                     : tiles ? tile_rows(rows, p.dtype == DType::bf16 ? target.bf16_tile_rows : tile_side)
                      : tuned != target.tuned_rows.end() ? tuned->second
                                                         : best_rows(rows, most, vectors);
   }

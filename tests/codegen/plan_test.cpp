@@ -2,6 +2,7 @@
 // lie.
 #include "codegen/plan/plan.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -141,6 +142,44 @@ TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNe
   for (const Plan& small : vit_mnist())
     for (const auto& [target, schedules] : small.schedules)
       EXPECT_TRUE(std::all_of(schedules.begin(), schedules.end(), [](const auto& s) { return s.depth == 0; }));
+}
+
+/// A convolution of a map whose lines have so many numbers, beside a linear map of its positions: where there is no
+/// GEMM, lanes run along what the layouts say.
+template <std::int64_t line>
+struct Lines : Module {
+  static constexpr auto B = axis<"B">;
+  static constexpr auto C = axis<"C", 32>;
+  static constexpr auto Y = axis<"Y", 7>;
+  static constexpr auto X = axis<"X", line>;
+
+  Conv2d<C, C, 3_c, 3_c, Convolution{.padding = 1}> first;
+  Linear<C, C> second;
+  TESSERA_MEMBERS(Lines, first, second)
+  static constexpr Recipe recipe{};
+
+  Tensor<B, C> forward(Tensor<B, C, Y, X> x) const {
+    return mean<X>(mean<Y>(silu(first(x)))) + mean<Y * X>(second(rearrange<"b c y x -> b (y x) c">(x)));
+  }
+};
+
+/// What the lanes of the first convolution run along, and whether a tile is transposed for it.
+template <std::int64_t line>
+std::string lanes_of_convolution() {
+  const Plan plan = planned(codegen::subgraph(trace<Lines<line>>("lines"), {"outputs"}), codegen::ProgramKind::forward);
+  const std::vector<codegen::Schedule>& schedules = plan.schedules.at("avx512");
+  for (std::size_t at = 0; at < schedules.size(); ++at) {
+    const codegen::Kernel& kernel = plan.program.kernels[at];
+    if (kernel.anchor != codegen::Anchor::contraction || !kernel.name.starts_with("first")) continue;
+    const std::int64_t extent = kernel.axes[schedules[at].vector].dim.value();
+    return fmt::format("{}{}", extent, kernel.gemm.transposes ? " transposed" : "");
+  }
+  return "there is no such kernel";
+}
+
+TEST(PlanSchedules, HaveLanesAlongChannelsWhereAMapsLinesFillVectorsBadly) {
+  EXPECT_EQ(lanes_of_convolution<7>(), "32 transposed");
+  EXPECT_EQ(lanes_of_convolution<48>(), "48");
 }
 
 TEST(PlanSchedules, AreOfTheTilesThatATableNames) {
