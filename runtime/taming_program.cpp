@@ -18,6 +18,7 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/cli/unknown_word.hpp"
 #include "runtime/command.hpp"
 #include "runtime/ending.hpp"
 #include "runtime/error.hpp"
@@ -207,11 +208,12 @@ int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
 
 int run(const Taming& taming, int argc, char** argv) {
   CLI::App app("Trains a transformer on the tokens of a VQGAN, and draws pictures with it.", taming.gpt.name);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::int64_t threads = 0;
-  const auto command = [&](const char* name, const char* what) {
+  const auto command = [&](const char* name, const char* what, bool computes = true) {
     CLI::App* const made = app.add_subcommand(name, what);
-    made->add_option("--threads", threads, "The threads to use")->check(in<std::int64_t>(1, 4096))->type_name("N");
+    if (computes)
+      made->add_option("--threads", threads, "The threads to use")->check(in<std::int64_t>(1, 4096))->type_name("N");
     return made;
   };
   GptTraining training{.vqgan = {},
@@ -251,8 +253,8 @@ int run(const Taming& taming, int argc, char** argv) {
   RunFile& file = sampling.run;
   CLI::App* const draw = command("sample", "Draw pictures");
   CLI::App* const eval = command("eval", "The loss of a token on test images");
-  CLI::App* const imported = command("import", "Make a run of a safetensors file with published keys");
-  CLI::App* const exported = command("export", "Write the parameters with published keys");
+  CLI::App* const imported = command("import", "Make a run of a safetensors file with published keys", false);
+  CLI::App* const exported = command("export", "Write the parameters with published keys", false);
   for (CLI::App* const data : {train, eval}) {
     data->add_option("--data", training.data.folder, "A folder with a data set; without it built-in digits")
         ->type_name("DIR");
@@ -289,7 +291,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("DIR");
   imported->add_option("--out", file.out, "The folder of the run")->capture_default_str()->type_name("DIR");
   exported->add_option("-o", to, "The safetensors file")->required()->type_name("FILE");
-  CLI::App* const summary = command("summary", "Shapes, parameters and memory");
+  CLI::App* const summary = command("summary", "Shapes, parameters and memory", false);
   CLI::App* const speed = command("bench", "Time a training step and a token");
   std::int64_t batch = taming.batch, runs = 5;
   speed->add_option("--batch", batch, "Images of a step")
@@ -302,7 +304,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("N");
   std::string device = "cpu";
   for (CLI::App* const computes : {train, eval, draw}) add_device_option(computes, device);
-  CLI11_PARSE(app, argc, argv);
+  if (const std::optional<int> ended = parsed(app, argc, argv, "train or sample")) return *ended;
   const bool on_gpu = training.on_gpu = device == "cuda";
   if (on_gpu && *draw)
     fail("--device cuda: a step of one token has no kernels for GPUs, pictures are drawn on the CPU only");
