@@ -15,6 +15,7 @@
 #include <iterator>
 #include <memory>
 #include <new>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <system_error>
@@ -110,29 +111,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   commands.push_back(add_summary(app, context));
   if (more) commands.push_back(add_more(app, context, *more));
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& wrong) {
-    if (wrong.get_exit_code() == 0) {
-      app.exit(wrong);
-      return finished(0);
-    }
-    const std::vector<CLI::App*> parsed = app.get_subcommands();
-    const CLI::App* const used = parsed.empty() ? nullptr : parsed.back();
-    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&wrong) && !app.remaining(true).empty();
-    const std::string said = unknown ? about_unknown(app, used, app.remaining(true)) : without_controls(wrong.what());
-    std::cerr << model.name << ": " << said << " (" << model.name << (used ? " " + used->get_name() : "")
-              << " --help tells more)" << std::endl;
-    return 2;
-  }
-  if (app.get_subcommands().empty()) {
-    std::cerr << model.name << ": say what to do, for example " << (train ? "train, " : "")
-              << (!model.outputs_are_features ? "eval or predict ("
-                  : model.embedding.layers    ? "embed ("
-                                              : "embed or similar (")
-              << model.name << " --help tells more)" << std::endl;
-    return 2;
-  }
+  const std::string what_to_do = text(train ? "train, " : "", !model.outputs_are_features ? "eval or predict"
+                                                              : model.embedding.layers    ? "embed"
+                                                                                          : "embed or similar");
+  if (const std::optional<int> ended = parsed(app, argc, argv, what_to_do)) return finished(*ended);
   const auto named = std::ranges::find_if(commands, [](const Subcommand& command) { return command.app->parsed(); });
   std::optional<Gpu> gpu;
   ranks.set_timeout(context.rank_timeout);

@@ -15,8 +15,8 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/cli/unknown_word.hpp"
 #include "runtime/command.hpp"
-#include "runtime/command_line.hpp"
 #include "runtime/ending.hpp"
 #include "runtime/environment.hpp"
 #include "runtime/error.hpp"
@@ -208,13 +208,14 @@ int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
 
 int run(const Taming& taming, int argc, char** argv) {
   CLI::App app("Trains a transformer on the tokens of a VQGAN, and draws pictures with it.", taming.gpt.name);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::int64_t threads = 0;
-  const auto command = [&](const char* name, const char* what) {
+  const auto command = [&](const char* name, const char* what, bool computes = true) {
     CLI::App* const made = app.add_subcommand(name, what);
-    made->add_option("--threads", threads, "The threads to use")
-        ->check(in<std::int64_t>(1, most_threads))
-        ->type_name("N");
+    if (computes)
+      made->add_option("--threads", threads, "The threads to use")
+          ->check(in<std::int64_t>(1, most_threads))
+          ->type_name("N");
     return made;
   };
   GptTraining training{.vqgan = {},
@@ -254,8 +255,8 @@ int run(const Taming& taming, int argc, char** argv) {
   RunFile& file = sampling.run;
   CLI::App* const draw = command("sample", "Draw pictures");
   CLI::App* const eval = command("eval", "The loss of a token on test images");
-  CLI::App* const imported = command("import", "Make a run of a safetensors file with published keys");
-  CLI::App* const exported = command("export", "Write the parameters with published keys");
+  CLI::App* const imported = command("import", "Make a run of a safetensors file with published keys", false);
+  CLI::App* const exported = command("export", "Write the parameters with published keys", false);
   for (CLI::App* const data : {train, eval}) {
     data->add_option("--data", training.data.folder, "A folder with a data set; without it built-in digits")
         ->type_name("DIR");
@@ -292,7 +293,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("DIR");
   imported->add_option("--out", file.out, "The folder of the run")->capture_default_str()->type_name("DIR");
   exported->add_option("-o", to, "The safetensors file")->required()->type_name("FILE");
-  CLI::App* const summary = command("summary", "Shapes, parameters and memory");
+  CLI::App* const summary = command("summary", "Shapes, parameters and memory", false);
   CLI::App* const speed = command("bench", "Time a training step and a token");
   std::int64_t batch = taming.batch, runs = 5;
   speed->add_option("--batch", batch, "Images of a step")
@@ -305,7 +306,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("N");
   std::string device = "cpu";
   for (CLI::App* const computes : {train, eval, draw}) add_device_option(computes, device);
-  if (const std::optional<int> code = parse(app, argc, argv)) return *code;
+  if (const std::optional<int> ended = parsed(app, argc, argv, "train or sample")) return *ended;
   check_environment();
   use_threads(threads);
   const bool on_gpu = training.on_gpu = device == "cuda";

@@ -13,8 +13,8 @@
 
 #include "runtime/batches.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/cli/unknown_word.hpp"
 #include "runtime/command.hpp"
-#include "runtime/command_line.hpp"
 #include "runtime/curve.hpp"
 #include "runtime/data_choice.hpp"
 #include "runtime/divergence.hpp"
@@ -542,11 +542,12 @@ int run(const Vqgan& m, int argc, char** argv) {
   CLI::App app(text("A VQGAN: images of ", printed({m.image_shape, m.image_shape + 3}), " as ", positions(m),
                     " tokens of ", m.codes, " codes"),
                m.name);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::int64_t threads = 0;
   std::string device = "cpu";
-  const auto command = [&](const char* name, const char* what) {
+  const auto command = [&](const char* name, const char* what, bool computes = true) {
     CLI::App* const made = app.add_subcommand(name, what);
+    if (!computes) return made;
     made->add_option("--threads", threads, "The threads to use")
         ->check(in<std::int64_t>(1, most_threads))
         ->type_name("N");
@@ -568,11 +569,13 @@ int run(const Vqgan& m, int argc, char** argv) {
   CLI::App* const train = command("train", "Train both phases");
   train->add_option("--out", flags.out, "Folder for the run")->capture_default_str()->type_name("DIR");
   add_data(train);
-  train->add_option("--epochs", flags.epochs, "How often each image is seen")
+  train->add_option("--epochs", flags.epochs, text("How often each image is seen (default: ", m.epochs, ")"))
       ->check(in<std::int64_t>(1, 1'000'000))
       ->type_name("N");
-  train->add_option("--batch", flags.batch, "Images of a step")->check(in<std::int64_t>(2, 1'000'000))->type_name("N");
-  train->add_option("--seed", flags.seed, "Of starting values and of the order of images")->type_name("N");
+  train->add_option("--batch", flags.batch, text("Images of a step (default: ", m.batch, ")"))
+      ->check(in<std::int64_t>(2, 1'000'000))
+      ->type_name("N");
+  train->add_option("--seed", flags.seed, "Of starting values and of the order of images (default: 1)")->type_name("N");
   train->add_option("--perceptual", flags.perceptual, "Weights of VGG16 and LPIPS, where the model has that loss")
       ->type_name("FILE");
   train->add_flag("--resume", flags.resume, "Go on with the run in --out");
@@ -586,7 +589,7 @@ int run(const Vqgan& m, int argc, char** argv) {
   CLI::App* const reconstruct = command("reconstruct", "A picture through tokens, with MSE and PSNR");
   CLI::App* const encode = command("encode", "Make tokens of pictures");
   CLI::App* const decode = command("decode", "Draw the images that tokens stand for");
-  CLI::App* const exported = command("export", "Write the parameters under their published keys");
+  CLI::App* const exported = command("export", "Write the parameters under their published keys", false);
   reconstruct->add_option("FILE", from, "A picture")->required()->type_name("");
   encode->add_option("FILE", pictures, "Pictures")->required()->type_name("");
   decode->add_option("FILE", from, "Tokens, as encode writes them")->required()->type_name("");
@@ -594,10 +597,10 @@ int run(const Vqgan& m, int argc, char** argv) {
     add_checkpoint_options(app_, file);
     app_->add_option("-o,--to", to, "The file to write")->required()->type_name("FILE");
   }
-  CLI::App* const imported = command("import", "Make a checkpoint of a safetensors file with published keys");
+  CLI::App* const imported = command("import", "Make a checkpoint of a safetensors file with published keys", false);
   imported->add_option("FILE", from, "Parameters")->required()->type_name("");
   imported->add_option("--out", flags.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
-  CLI::App* const summary = command("summary", "Shapes, parameters and memory");
+  CLI::App* const summary = command("summary", "Shapes, parameters and memory", false);
   CLI::App* const speed = command("bench", "Time a training step and the forward passes");
   std::int64_t batch = m.batch, runs = 5;
   speed->add_option("--batch", batch, "Images at once")
@@ -609,7 +612,7 @@ int run(const Vqgan& m, int argc, char** argv) {
       ->check(in<std::int64_t>(1, 1000))
       ->type_name("N");
 
-  if (const std::optional<int> code = parse(app, argc, argv)) return *code;
+  if (const std::optional<int> ended = parsed(app, argc, argv, "train or reconstruct")) return *ended;
   check_environment();
   use_threads(threads);
   const bool on_gpu = flags.on_gpu = device == "cuda";

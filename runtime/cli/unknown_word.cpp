@@ -1,9 +1,11 @@
 #include "runtime/cli/unknown_word.hpp"
 
 #include <algorithm>
+#include <iostream>
 #include <iterator>
 
 #include "runtime/error.hpp"
+#include "runtime/labels.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/suggestion.hpp"
 
@@ -43,6 +45,25 @@ std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::
   const std::string who = used ? used->get_name() + " has no option " : "there is no option ";
   if (!takers.empty()) return text(who, printable(option), ", which belongs to ", takers);
   return text(who, printable(option), meant(nearest(option, names)));
+}
+
+std::optional<int> parsed(CLI::App& app, int argc, char** argv, const std::string& what_to_do) {
+  const CLI::App* used = nullptr;
+  std::string said;
+  try {
+    app.parse(argc, argv);
+    if (!app.get_subcommands().empty()) return std::nullopt;
+    said = "say what to do, for example " + what_to_do;
+  } catch (const CLI::ParseError& wrong) {
+    if (wrong.get_exit_code() == 0) return app.exit(wrong);
+    const std::vector<CLI::App*> commands = app.get_subcommands();
+    if (!commands.empty()) used = commands.back();
+    const bool unknown = dynamic_cast<const CLI::ExtrasError*>(&wrong) && !app.remaining(true).empty();
+    said = unknown ? about_unknown(app, used, app.remaining(true)) : without_controls(wrong.what());
+  }
+  std::cerr << app.get_name() << ": " << said << " (" << app.get_name() << (used ? " " + used->get_name() : "")
+            << " --help tells more)" << std::endl;
+  return 2;
 }
 
 }  // namespace tessera::runtime

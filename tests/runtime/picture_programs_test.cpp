@@ -212,5 +212,22 @@ TEST(TamingProgramOfNoClasses, HasNoClassToDraw) {
   EXPECT_EQ(refused.err, "made_up: --class: made_up is not trained by class\n");
 }
 
+TEST(TamingProgramOfNoClasses, SaysWhatAMistypedWordIsNearTo) {
+  Taming taming;
+  taming.gpt.name = "made_up";
+  const auto said = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "made_up");
+    const Result refused = ran([&](int argc, char** argv) { return taming_program(taming, argc, argv); }, arguments);
+    EXPECT_EQ(refused.code, 2);
+    return refused.err;
+  };
+  EXPECT_EQ(said({"sampel"}),
+            "made_up: there is no command 'sampel'; did you mean sample? (made_up --help tells more)\n");
+  EXPECT_EQ(said({"summary", "--threads", "1"}),
+            "made_up: summary has no option '--threads', which belongs to train, sample, eval, bench (made_up summary "
+            "--help tells more)\n");
+  EXPECT_EQ(said({}), "made_up: say what to do, for example train or sample (made_up --help tells more)\n");
+}
+
 }  // namespace
 }  // namespace tessera::runtime
