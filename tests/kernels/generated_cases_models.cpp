@@ -135,19 +135,26 @@ void convolutions(Sketch& s) {
                    node_of(mix(silu(apart(leaky_relu<0.2>(wide(x + parameter<Tensor<3_c, 9_c, 18_c>>(s, "shift"))))))));
 }
 
-/// Maps whose lines fill vectors so badly that lanes run along output channels: part of a vector and several of them,
-/// lines of one tile and of more, what a tile's transpose is stored with, and every other line of windows.
-void convolutions_of_narrow_maps(Sketch& s) {
+/// Maps whose lines fill vectors so badly that lanes run along output channels: part of a vector, lines of one tile.
+void convolution_of_narrow_maps(Sketch& s) {
   const RecorderScope scope(s.b);
   const auto x = images<Tensor<B, 16_c, 5_c, 7_c>>(s);
   Conv2d<16_c, 20_c, 3_c, 3_c, Convolution{.padding = 1}> part;
-  Conv2d<20_c, 48_c, 3_c, 3_c, Convolution{.padding = {1, 4}}> longer;
-  Conv2d<48_c, 16_c, 3_c, 3_c, Convolution{.stride = 2, .padding = 1}> half;
   declare(s, part, "part");
+  weighted_outputs(s, node_of(silu(part(x + parameter<Tensor<16_c, 5_c, 7_c>>(s, "shift")))));
+}
+
+/// The same with several vectors, lines of more tiles, what a tile's transpose is stored with, and every other line of
+/// windows.
+void convolutions_of_narrow_maps(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, 16_c, 5_c, 7_c>>(s);
+  Conv2d<16_c, 48_c, 3_c, 3_c, Convolution{.padding = {1, 4}}> longer;
+  Conv2d<48_c, 16_c, 3_c, 3_c, Convolution{.stride = 2, .padding = 1}> half;
   declare(s, longer, "longer");
   declare(s, half, "half");
-  const auto first = silu(part(x + parameter<Tensor<16_c, 5_c, 7_c>>(s, "shift")));
-  weighted_outputs(s, node_of(half(silu(longer(first)) * parameter<Tensor<48_c, 5_c, 13_c>>(s, "slopes"))));
+  const auto hidden = longer(x + parameter<Tensor<16_c, 5_c, 7_c>>(s, "shift"));
+  weighted_outputs(s, node_of(half(silu(hidden) * parameter<Tensor<48_c, 5_c, 13_c>>(s, "slopes"))));
 }
 
 /// Convolutions of so many channels that their weights' gradients copy parts of the map: every other line of windows,
@@ -178,6 +185,7 @@ void nearest_codes(Sketch& s) {
 std::vector<GeneratedCase> model_cases() {
   return {{"feature_maps", feature_maps},
           {"convolutions", convolutions},
+          {"convolution_of_narrow_maps", convolution_of_narrow_maps},
           {"convolutions_of_narrow_maps", convolutions_of_narrow_maps},
           {"wide_convolutions", wide_convolutions},
           {"nearest_codes", nearest_codes},

@@ -334,9 +334,9 @@ TEST_F(TamingProgram, WhatItCannotDoIsOneSentenceAndNothingIsLost) {
   for (const char* rate : {"nan", "-1", "inf"})
     refused({"train", "--vqgan", vqgan, "--out", at("new"), "--learning-rate", rate},
             "--learning-rate: '" + std::string(rate) +
-                "' is no number from 0 to 1,000,000 (taming_digits --help tells more)",
+                "' is no number from 0 to 1,000,000 (taming_digits train --help tells more)",
             {}, 2);
-  refused({"smaple"}, "A subcommand is required (taming_digits --help tells more)", {}, 2);
+  refused({"smaple"}, "there is no command 'smaple'; did you mean sample? (taming_digits --help tells more)", {}, 2);
 }
 
 }  // namespace

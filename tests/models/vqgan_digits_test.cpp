@@ -181,8 +181,9 @@ TEST(VqganDigits, WhatAProgramCannotDoIsOneSentenceAndNothingIsLost) {
           "cannot write " + (folder / "more.safetensors").string() + ": File too large",
           {.file_bytes = 1000, .stdout_to = {}});
   refused({"train", "--epochs", "0"},
-          "--epochs: '0' is not an integer from 1 to 1,000,000 (vqgan_digits --help tells more)", {}, 2);
-  refused({"encode", "--out", out, "-o", "\x1b[31m"}, "FILE is required (vqgan_digits --help tells more)", {}, 2);
+          "--epochs: '0' is not an integer from 1 to 1,000,000 (vqgan_digits train --help tells more)", {}, 2);
+  refused({"encode", "--out", out, "-o", "\x1b[31m"}, "FILE is required (vqgan_digits encode --help tells more)", {},
+          2);
   const Result threads = [&] {
     ::setenv("OMP_NUM_THREADS", "100000", 1);
     const Result result = sample({"eval", "--out", out, "--digits", "6"});
