@@ -7,7 +7,7 @@
 
 #include "declare/declare.hpp"
 #include "runtime/checkpoint.hpp"
-#include "runtime/command_line.hpp"
+#include "runtime/cli/unknown_word.hpp"
 #include "runtime/ending.hpp"
 #include "runtime/error.hpp"
 
@@ -34,7 +34,7 @@ bool is_identifier(const std::string& name) {
 int run(int argc, char** argv) {
   using namespace tessera;
   CLI::App app("Tessera: Vision Transformers, declared in C++ and emitted as plain C++.", "tessera");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   std::string checkpoint, configuration, output, name;
   bool overwrite = false;
   CLI::App* declare = app.add_subcommand(
@@ -56,7 +56,7 @@ int run(int argc, char** argv) {
   declare->add_option("--name", name, "The model's name in C++ (default: of the header's name, my_vit.hpp: MyVit)")
       ->type_name("NAME");
   declare->add_flag("--overwrite", overwrite, "Replace a header that is there");
-  if (const std::optional<int> code = runtime::parse(app, argc, argv)) return *code;
+  if (const std::optional<int> ended = runtime::parsed(app, argc, argv, "declare")) return *ended;
   if (name.empty()) name = in_camel_case(std::filesystem::path(output).stem().string());
   if (!is_identifier(name)) runtime::fail("--name: ", runtime::printable(name), " is no name of a type in C++");
   std::error_code unknown;

@@ -64,7 +64,10 @@ TEST_F(DeclareProgram, WhatItCannotDoIsOneSentenceAndNothingIsLost) {
           "cannot write " + at("m.hpp") + ": File too large");
   EXPECT_FALSE(std::filesystem::exists(at("m.hpp")));
   refused(declare(at("m.hpp"), {}, {.stdout_to = "/dev/full"}), "cannot write to standard output");
-  refused(sample({"declare", checkpoint}), "--output is required (tessera --help tells more)", 2);
+  refused(sample({"declare", checkpoint}), "--output is required (tessera declare --help tells more)", 2);
+  refused(sample({"declaer", checkpoint}),
+          "there is no command 'declaer'; did you mean declare? (tessera --help tells more)", 2);
+  refused(sample({}), "say what to do, for example declare (tessera --help tells more)", 2);
   refused(sample({"declare", "/dev/zero", "-o", at("n.hpp")}), "cannot read /dev/zero: it is no regular file");
 }
 
