@@ -96,6 +96,7 @@ class Process {
     if (limits.file_bytes >= 0) {
       const rlimit limit{static_cast<rlim_t>(limits.file_bytes), static_cast<rlim_t>(limits.file_bytes)};
       ::setrlimit(RLIMIT_FSIZE, &limit);
+      ::setenv("KMP_WARNINGS", "0", 1);  // of Clang's OpenMP, whose own shared memory is a file too
     }
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
