@@ -193,10 +193,8 @@ def number(x):
 def panel(record, sweep, x0, y0, title, logarithmic, series):
     import math
     rows = list(points(sweep))
-    lines = [(label, COLOURS[colour], dash, [(x, value(record, sizes, what)) for x, sizes in rows]) for what, label, colour, dash in series]
-    values = [v for *_, those in lines for _, v in those if v]
-    if not values:
-        return []
+    lines = [(label, COLOURS[colour], dash, [(x, v) for x, sizes in rows if (v := value(record, sizes, what))]) for what, label, colour, dash in series]
+    values = [v for *_, those in lines for _, v in those]
     low, high = (min(values) / 1.3, max(values) * 1.3) if logarithmic else (0, max(values) * 1.15)
     inner, tall = PANEL - LEFT - 24, HEIGHT - 60
 
@@ -217,7 +215,7 @@ def panel(record, sweep, x0, y0, title, logarithmic, series):
             out.append(pages.text(last, y0 + 26 + tall + 14, x, ' font-size="10" text-anchor="middle"'))
     legend = x0 + LEFT
     for label, colour, dash, those in lines:
-        drawn = [at(x, v) for x, v in those if v]
+        drawn = [at(x, v) for x, v in those]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in drawn)
         style = f'stroke="{colour}" stroke-width="1.6"' + (f' stroke-dasharray="{dash}"' if dash else "")
         out += [f'<polyline points="{path}" fill="none" {style}/>'] + [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.2" fill="{colour}"/>' for x, y in drawn]
@@ -228,8 +226,15 @@ def panel(record, sweep, x0, y0, title, logarithmic, series):
     return out
 
 
+def growing(record, sweep):
+    """The panels with those of their series of which the record has two points or more: one point shows no growth."""
+    for title, logarithmic, series in PANELS[:4] if sweep == "batch" else PANELS:  # what is emitted is for any batch
+        if shown := [one for one in series if sum(bool(value(record, sizes, one[0])) for _, sizes in points(sweep)) > 1]:
+            yield title, logarithmic, shown
+
+
 def picture(record, sweep):
-    panels = PANELS[:4] if sweep == "batch" else PANELS  # what is emitted is for any batch
+    panels = list(growing(record, sweep))
     body = [pages.text(16, 24, f"{sweep}: {record['processor']['name']}", ' font-weight="600"')]
     for i, (title, logarithmic, series) in enumerate(panels):
         body += panel(record, sweep, 12 + (i % 3) * (PANEL + 10), 34 + (i // 3) * (HEIGHT + 14), title, logarithmic, series)
