@@ -22,22 +22,9 @@ namespace {
 
 /// What knows no model.
 tessera::runtime::Cuda functions_of_cuda() {
-  return {.open = open_gpu,
-          .close = close_gpu,
-          .open_copies = open_copies,
-          .wait_for = wait_for,
-          .pin = pin,
-          .unpin = unpin,
-          .allocate = allocate,
-          .release = release,
-          .clear = clear,
-          .copy_in = copy_in,
-          .copy_out = copy_out,
-          .wait = wait,
-          .begin_graph = begin_graph,
-          .end_graph = end_graph,
-          .run_graph = run_graph,
-          .release_graph = release_graph};
+  return {
+#include "codegen/cuda/device/table.inc"
+  };
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "codegen/cuda/operand_reduction.hpp"
 #include "codegen/cuda/plan.hpp"
 #include "codegen/cuda/schedule.hpp"
+#include "codegen/cuda/update.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/entry_writer.hpp"

@@ -10,10 +10,10 @@
 #include <set>
 #include <tuple>
 
-#include "codegen/cuda/api.hpp"
 #include "codegen/cuda/device/attention_shares.h"
 #include "codegen/cuda/device/predict.h"
 #include "codegen/cuda/plan.hpp"
+#include "codegen/cuda/update.hpp"
 #include "codegen/embedded.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/query.hpp"

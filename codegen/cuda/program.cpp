@@ -95,27 +95,12 @@ const char* error(int code) {{
 
 extern const tessera::runtime::Cuda {0}_on_cuda;
 const tessera::runtime::Cuda {0}_on_cuda{{
-    .open = open_gpu,
-    .close = close_gpu,
-    .open_copies = open_copies,
-    .wait_for = wait_for,
-    .pin = pin,
-    .unpin = unpin,
-    .allocate = allocate,
-    .release = release,
-    .clear = clear,
-    .copy_in = copy_in,
-    .copy_out = copy_out,
-    .wait = wait,
-    .begin_graph = begin_graph,
-    .end_graph = end_graph,
-    .run_graph = run_graph,
-    .release_graph = release_graph,
-    .packed_bytes = {1}_CUDA_PACKED_BYTES,
+{6}    .packed_bytes = {1}_CUDA_PACKED_BYTES,
     .largest_batch = {0}_cuda_largest_batch,
 {5}}};
 )cpp",
-      m.name, upper(m.name), embedded("cuda/device/program.h"), sizes, training ? loss_and_gradients(m) : "", entries);
+      m.name, upper(m.name), embedded("cuda/device/program.h"), sizes, training ? loss_and_gradients(m) : "", entries,
+      embedded("cuda/device/table.inc"));
 }
 
 }  // namespace tessera::codegen::cuda
