@@ -90,6 +90,36 @@ TEST_F(Axes, APartMayBeASumItself) {
   EXPECT_EQ(node(part<N + R>(x)).offset, 1);
 }
 
+TEST_F(Axes, ASliceThatHasTheNameOfAPartIsThatPart) {
+  const auto x = counted<Tensor<ALL, K>>();
+  EXPECT_EQ(run(slice<0>(x, 1_c, N)), run(part<N>(x)));
+  EXPECT_EQ(run(slice<0>(x, CLS, N)), run(part<N>(x)));
+  EXPECT_EQ(run(slice<0>(x, T, R)), run(part<R>(x)));
+  EXPECT_EQ(run(slice<0>(x, CLS, N + R)), run(part<N + R>(x)));
+  EXPECT_EQ(node(slice<0>(x, 2_c, 3_c)).offset, 2) << "a number is no name";
+  EXPECT_EQ(node(slice<0>(x, 2_c, H)).offset, 2) << "and H no part of it";
+
+  const auto sliced = [](const Shape& shape, const Dim& offset, const Dim& length) {
+    return std::string(detail::slice_problem("slice", 0, shape, offset, length).view());
+  };
+  constexpr Shape all = Tensor<ALL>::shape, numbered = Tensor<R + N + 1_c>::shape, window = Tensor<N + 2_c>::shape;
+  EXPECT_EQ(sliced(all, (2_c).value, N.value),
+            "slice<0> of [ALL=6] takes N=3 positions from 2, and N begins at CLS=1 (did you mean slice<0>(x, CLS, N)?) "
+            "[slice-part]");
+  EXPECT_EQ(sliced(all, (0_c).value, (CLS + R).value),
+            "slice<0> of [ALL=6] takes CLS+R=3 positions from 0, and CLS+R is no run of its parts CLS, N, R "
+            "[slice-part]");
+  EXPECT_EQ(
+      sliced(numbered, (1_c).value, N.value),
+      "slice<0> of [N+R+1=6] takes N=3 positions from 1, and leaves R behind them, and a sum with a number has no "
+      "order (did you mean slice<0>(x, R + 1_c, N)? else name the number: axis<CLS, 1>) [slice-part]");
+  EXPECT_NE(sliced(numbered, R.value, N.value), "");
+  EXPECT_EQ(sliced(numbered, (R + 1_c).value, N.value), "");
+  EXPECT_EQ(sliced(numbered, (3_c).value, N.value), "") << "its end is N's, if it is the last";
+  EXPECT_EQ(sliced(numbered, (0_c).value, N.value), "");
+  EXPECT_EQ(sliced(window, (1_c).value, N.value), "") << "between two rows of padding";
+}
+
 TEST_F(Axes, APartIsOfTheAxisThatIsSaid) {
   const auto scores = counted<Tensor<B, T, J>>();
   const Tensor<B, T, N> keys = part<N, J>(scores);
