@@ -94,7 +94,8 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
     differ_.push_back(text(printable(key), " ", how...));
     keys_.push_back(key);
   };
-  if (!tensor.is_real()) return differs("holds ", tensor.dtype, ", where F32, F16, BF16 or F64 is needed");
+  const bool counts = parameter.rank == 0 && (tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "U8");
+  if (!tensor.is_real() && !counts) return differs("holds ", tensor.dtype, ", where F32, F16, BF16 or F64 is needed");
   const Shape needed = shape_of(parameter);
   const std::optional<Grid> grid = grid_of(file_);
   const bool relative = is_relative_table(key, tensor.shape, needed);
@@ -112,7 +113,11 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
                    : relative  ? " (no grid of patches has so many distances)"
                                : " (no grid of patches has so many tokens)");
   }
-  std::vector<float> values = tensor.floats();
+  std::vector<float> values;
+  if (counts)
+    values = {static_cast<float>(tensor.integers()[0])};
+  else
+    values = tensor.floats();
   if (const auto wrong = std::ranges::find_if_not(values, [](float value) { return std::isfinite(value); });
       wrong != values.end()) {
     const double exact = tensor.doubles()[static_cast<std::size_t>(wrong - values.begin())];

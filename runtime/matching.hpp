@@ -26,7 +26,8 @@ class Matching {
   Matching(const Safetensors& file, const Model& model, Allowance allowance = {});
 
   /// Fills `numbers`, which lie as the parameters do, from the tensors `prefix` + key. F16, BF16 and F64 are converted,
-  /// a position table of another grid is resampled where that is allowed. What is skipped or differs is left alone.
+  /// as is an integer without axes, a count of PyTorch's; a position table of another grid is resampled where that is
+  /// allowed. What is skipped or differs is left alone.
   void take(const std::string& prefix, float* numbers);
 
   /// Adds a difference that is not about one tensor, as a sentence's rest: "it is a checkpoint of vit_cifar".

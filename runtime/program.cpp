@@ -41,7 +41,6 @@
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/ranges.hpp"
-#include "runtime/report.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
@@ -92,7 +91,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       ->check(in<std::int64_t>(1, most_threads))
       ->type_name("N");
   app.fallthrough();
-  app.set_version_flag("--version", version_text(model), "Tell the versions of Tessera and of the declaration");
+  add_version_flag(app, model);
 
   CommandContext context{model, recipe, train != nullptr};
   context.parameters.out = model.name + "_run";

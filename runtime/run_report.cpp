@@ -22,11 +22,10 @@ void write_report(const std::filesystem::path& folder, const Model& model, const
   const auto counted = [](double share, std::int64_t right, std::int64_t all) {
     return text(percent(share), " (", grouped(right), " of ", grouped(all), ")");
   };
-  const Section run{
+  Section run{
       "Run",
       {{"Data", text(grouped(finished.training_images.size()), " training and ", grouped(finished.test_images.size()),
                      " test images (", finished.training_images.source, ")")},
-       {"Ranks", finished.ranks},
        {"Steps", text(state.step)},
        {"Among first 5", counted(test.accuracy_of_five(), test.among_five, finished.test_images.size())},
        {"Confidence", text(probability(test.mean_confidence()), " on average, where ", percent(test.accuracy()),
@@ -37,6 +36,7 @@ void write_report(const std::filesystem::path& folder, const Model& model, const
        {"Checkpoint", std::filesystem::absolute(checkpoint_in(folder)).lexically_normal().string()}},
       {},
       ""};
+  if (!finished.ranks.empty()) run.rows.insert(run.rows.begin() + 1, {"Ranks", finished.ranks});
   const Section recipe{"Recipe", recipe_rows(model, state.recipe), {}, ""};
   Section machine{"Machine", machine_rows(), {}, ""};
   machine.rows.emplace_back("Kernels", finished.kernels);

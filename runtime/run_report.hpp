@@ -17,7 +17,7 @@ struct FinishedRun {
   const Dataset &training_images, &test_images;
   const Evaluation& evaluation;  ///< on the test images
   std::string kernels;           ///< what computed: an instruction set, or a GPU
-  std::string ranks;             ///< how many there were, and what they sent
+  std::string ranks;             ///< how many there were, and what they sent; empty: one alone
   std::int64_t batches_per_epoch;
   double images_per_second, seconds;
 };

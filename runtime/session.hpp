@@ -189,7 +189,7 @@ class Session {
   std::vector<Part> counts_;          ///< of this rank's parts so far
   std::string failure_;               ///< why this rank cannot go on
   bool begins_step_ = true;
-  std::string sent_ = "1";        ///< how many ranks there are, and what they have sent
+  std::string sent_;              ///< how many ranks there are, and what they have sent; empty of one
   std::optional<Arena> average_;  ///< of all ranks
   double squares_[Slice::chunks] = {};
   bool stops_ = false, saves_ = false;  ///< after this step, as all ranks have agreed

@@ -15,6 +15,7 @@
 
 #include "runtime/arena.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/cli/help.hpp"
 #include "runtime/cli/unknown_word.hpp"
 #include "runtime/command.hpp"
 #include "runtime/ending.hpp"
@@ -209,6 +210,7 @@ int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
 int run(const Taming& taming, int argc, char** argv) {
   CLI::App app("Trains a transformer on the tokens of a VQGAN, and draws pictures with it.", taming.gpt.name);
   app.require_subcommand(0, 1);
+  add_version_flag(app, taming.gpt);
   std::int64_t threads = 0;
   const auto command = [&](const char* name, const char* what, bool computes = true) {
     CLI::App* const made = app.add_subcommand(name, what);

@@ -13,6 +13,8 @@
 
 #include "runtime/batches.hpp"
 #include "runtime/checkpoint.hpp"
+#include "runtime/cli/help.hpp"
+#include "runtime/cli/subcommand.hpp"
 #include "runtime/cli/unknown_word.hpp"
 #include "runtime/command.hpp"
 #include "runtime/curve.hpp"
@@ -414,9 +416,21 @@ class Training {
 
 // ---- the other commands -------------------------------------------------------------------------------------------
 
-/// Parameters that are to be used, as the generator's phase has them.
-Floats parameters_from(const Vqgan& m, const fs::path& file) {
-  const Model model = checkpoint_of(m);
+/// The parameters that a file is asked for: of one of the generator alone, not those that judge its images.
+std::vector<tessera_parameter> rows_of(const Vqgan& m, const fs::path& file) {
+  std::vector<tessera_parameter> rows(m.generator.parameters.begin(), m.generator.parameters.end());
+  const auto judges = [](std::string_view key) { return key.starts_with("loss.") || key.find(".loss.") != key.npos; };
+  const SafetensorsHeader header = read_safetensors_header(InputFile(file));
+  if (std::ranges::none_of(header.tensors, [&](const auto& tensor) { return judges(tensor.first); }))
+    std::erase_if(rows, [&](const tessera_parameter& row) { return judges(row.name); });
+  return rows;
+}
+
+/// Parameters that are to be used, as the generator's phase has them. `all`: those that judge images have to be there.
+Floats parameters_from(const Vqgan& m, const fs::path& file, bool all) {
+  Model model = checkpoint_of(m);
+  std::vector<tessera_parameter> rows;
+  if (!all) model.parameters = rows = rows_of(m, file);
   Floats parameters(static_cast<std::size_t>(model.parameter_floats));
   load_parameters(file, model, parameters.data(), std::cerr);
   return parameters;
@@ -445,28 +459,18 @@ void export_to(const Vqgan& m, const Floats& parameters, const fs::path& from, c
   write_safetensors(path, file);
 }
 
-void import_from(const Vqgan& m, const fs::path& path, const fs::path& out) {
-  Safetensors file = read_safetensors(path);
-  for (auto& [key, tensor] : file.tensors) {
-    if (!counter_of(key) || tensor.is_real()) continue;
-    Floats counts;
-    for (const std::int64_t count : tensor.integers()) counts.push_back(static_cast<float>(count));
-    tensor = Tensor::of(tensor.shape, counts);
-  }
-  const Model model = checkpoint_of(m);
+void import_from(const Vqgan& m, const fs::path& path, const fs::path& out, const std::vector<std::string>& skip) {
+  const std::vector<tessera_parameter> rows = rows_of(m, path);  // what judges then starts anew
+  const Model whole = checkpoint_of(m);
+  Model model = whole;
+  model.parameters = rows;
   Floats parameters(static_cast<std::size_t>(model.parameter_floats));
   if (m.generator.init(parameters.data(), 1)) fail("the parameters have no start");
-  const bool judges = std::any_of(file.tensors.begin(), file.tensors.end(),
-                                  [](const auto& tensor) { return tensor.first.starts_with("loss."); });
-  Allowance allowance;
-  if (!judges) allowance.skip = {"loss.*"};  // the discriminator then starts anew
-  Matching matching(file, model, allowance);
-  matching.take("", parameters.data());
-  matching.finish();
+  start_from(path, model, skip, parameters.data(), std::cerr);
   make_folder(out);
   const FolderLock lock(out);
   spare_models(checkpoint_name(out), Output::parameters, {path});
-  save_model(checkpoint_name(out), model, parameters.data(), std::nullopt);
+  save_model(checkpoint_name(out), whole, parameters.data(), std::nullopt);
   std::cout << checkpoint_name(out) << " holds the parameters of " << path.string() << "\n";
 }
 
@@ -543,6 +547,7 @@ int run(const Vqgan& m, int argc, char** argv) {
                     " tokens of ", m.codes, " codes"),
                m.name);
   app.require_subcommand(0, 1);
+  add_version_flag(app, checkpoint_of(m));
   std::int64_t threads = 0;
   std::string device = "cpu";
   const auto command = [&](const char* name, const char* what, bool computes = true) {
@@ -600,6 +605,8 @@ int run(const Vqgan& m, int argc, char** argv) {
   CLI::App* const imported = command("import", "Make a checkpoint of a safetensors file with published keys", false);
   imported->add_option("FILE", from, "Parameters")->required()->type_name("");
   imported->add_option("--out", flags.out, "Folder for the checkpoint")->capture_default_str()->type_name("DIR");
+  std::vector<std::string> skip;
+  add_skip_option(imported, skip);
   CLI::App* const summary = command("summary", "Shapes, parameters and memory", false);
   CLI::App* const speed = command("bench", "Time a training step and the forward passes");
   std::int64_t batch = m.batch, runs = 5;
@@ -623,9 +630,9 @@ int run(const Vqgan& m, int argc, char** argv) {
   if (*train) return Training(m, flags).run();
   if (*summary) std::cout << m.summary();
   if (*speed) bench(m, batch, runs, on_gpu);
-  if (*imported) import_from(m, from, flags.out);
+  if (*imported) import_from(m, from, flags.out, skip);
   if (!*eval && !*reconstruct && !*encode && !*decode && !*exported) return 0;
-  const Floats parameters = parameters_from(m, file.file());
+  const Floats parameters = parameters_from(m, file.file(), exported->parsed());
   if (*eval) {
     DataChoice choice;
     choice.folder = flags.data.value_or("");

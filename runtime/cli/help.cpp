@@ -2,6 +2,7 @@
 
 #include "runtime/command.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/report.hpp"
 
 namespace tessera::runtime {
 
@@ -20,6 +21,10 @@ std::string footer(const Model& model) {
               model.has_loss() ? what_a_run_leaves
                                : "The parameters come from training elsewhere: import makes a checkpoint of them.\n\n",
               environment, shown);
+}
+
+void add_version_flag(CLI::App& app, const Model& model) {
+  app.set_version_flag("--version", version_text(model), "Tell the versions of Tessera and of the declaration");
 }
 
 }  // namespace tessera::runtime

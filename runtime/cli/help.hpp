@@ -1,6 +1,7 @@
 // What --help tells beside the options.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "runtime/model.hpp"
@@ -20,5 +21,8 @@ inline constexpr const char* environment =
 
 /// What --help of the program, without a command, ends with.
 std::string footer(const Model& model);
+
+/// --version, which every program has.
+void add_version_flag(CLI::App& app, const Model& model);
 
 }  // namespace tessera::runtime

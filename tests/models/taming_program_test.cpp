@@ -66,6 +66,12 @@ class TamingProgram : public testing::Test {
   TemporaryFolder folder;
 };
 
+TEST_F(TamingProgram, TellsTheVersionOfTesseraAndOfTheDeclaration) {
+  const std::string version = succeeds(sample({"--version"}));
+  EXPECT_TRUE(version.starts_with("taming_digits, declaration ")) << version;
+  EXPECT_CONTAINS(version, ", made with Tessera ");
+}
+
 TEST_F(TamingProgram, ARunThatWasResumedEndsInTheSameBytes) {
   const std::string said = succeeds(trained("run", {"--steps", "60"}));
   EXPECT_NE(said.find("step 60/60  loss "), std::string::npos) << said;

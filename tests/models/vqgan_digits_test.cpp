@@ -83,10 +83,35 @@ TEST(VqganDigits, AResumedRunEndsInTheSameBytes) {
   ASSERT_EQ(exported.code, 0) << exported.err;
   const Safetensors weights = read_safetensors(folder / "weights.safetensors");
   EXPECT_EQ(weights.at("loss.discriminator.main.3.num_batches_tracked").integers(), std::vector<std::int64_t>{36});
+  const Result of_run = sample({"eval", "--digits", "12", "--out", folder / "whole"}),
+               of_export = sample({"eval", "--digits", "12", "--checkpoint", folder / "weights.safetensors"});
+  ASSERT_EQ(of_export.code, 0) << of_export.err;
+  EXPECT_EQ(of_export.out, of_run.out);
   ASSERT_EQ(sample({"import", folder / "weights.safetensors", "--out", folder / "again"}).code, 0);
   ASSERT_EQ(sample({"export", "--out", folder / "again", "-o", folder / "back.safetensors"}).code, 0);
   EXPECT_EQ(read_file(folder / "back.safetensors", longest_picture),
             read_file(folder / "weights.safetensors", longest_picture));
+}
+
+TEST(VqganDigits, AGeneratorAloneIsUsedWithoutWhatJudgesIt) {
+  const TemporaryFolder folder;
+  const std::string published = trained / "vqgan.safetensors";
+  ASSERT_EQ(sample({"import", published, "--out", folder / "run"}).code, 0);
+  const Result imported = sample({"eval", "--digits", "12", "--out", folder / "run"}),
+               as_it_is = sample({"eval", "--digits", "12", "--checkpoint", published});
+  ASSERT_EQ(as_it_is.code, 0) << as_it_is.err;
+  EXPECT_EQ(as_it_is.out, imported.out);
+  const Result exported = sample({"export", "--checkpoint", published, "-o", folder / "all.safetensors"});
+  EXPECT_EQ(exported.code, 1);
+  EXPECT_CONTAINS(exported.err, "loss.discriminator.main.0.weight");
+  EXPECT_FALSE(fs::exists(folder / "all.safetensors"));
+}
+
+TEST(VqganDigits, TellsTheVersionOfTesseraAndOfTheDeclaration) {
+  const Result version = sample({"--version"});
+  EXPECT_EQ(version.code, 0);
+  EXPECT_TRUE(version.out.starts_with("vqgan_digits, declaration ")) << version.out;
+  EXPECT_CONTAINS(version.out, ", made with Tessera ");
 }
 
 TEST(VqganDigits, WhatDoesNotFitIsASentence) {
