@@ -159,6 +159,7 @@ class File : EntryWriter {
     const bool windows = functions_.calls("g_windows"), gradients = functions_.calls("g_gradient");
     if (ranges::contains(further, "pack") || functions_.calls("v_copy_transposed") || windows)
       out += fmt::format("\n{}", simd("transpose"));
+    if (functions_.calls("v_fill")) out += fmt::format("\n{}", simd("fill"));
     if (gradients || windows || ranges::contains(further, "tiles_products") || functions_.calls("v_fetch"))
       out += fmt::format("\n{}", simd("fetch"));
     for (const std::string_view part : further) out += fmt::format("\n{}", simd(part));

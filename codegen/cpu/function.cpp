@@ -23,8 +23,9 @@ std::vector<std::string> describe(const Values& v) {
   for (std::size_t a = 0; a < v.kernel.axes.size(); ++a)
     axes += fmt::format("{}{} < {}{}", a ? ", " : "", v.kernel.axes[a].name, to_string(v.kernel.axes[a].dim),
                         v.kernel.axes[a].inner ? (v.kernel.anchor == Anchor::row ? " (row)" : summed) : "");
-  std::string lanes =
-      v.schedule.vector >= 0 && v.target.lanes > 1 ? "; lanes along " + v.axis_name(v.schedule.vector) : "";
+  std::string lanes = v.vector >= 0 && v.schedule.vector >= 0 && v.target.lanes > 1
+                          ? "; lanes along " + v.axis_name(v.schedule.vector)
+                          : "";
   if (axes.empty()) return {};
   return {axes + lanes};
 }

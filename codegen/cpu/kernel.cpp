@@ -248,6 +248,7 @@ const std::set<std::string>& known_names() {
                               "v_keep",
                               "v_keep_n",
                               "v_copy_transposed",
+                              "v_fill",
                               "v_fetch",
                               "v_fetch_near",
                               "v_fetch_line",

@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
+#include "codegen/cpu/fill.hpp"
 #include "codegen/cpu/reduction.hpp"
 #include "codegen/cpu/transpose.hpp"
 
@@ -324,6 +325,7 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
 }  // namespace
 
 Block passes_over_rows(Values& v, const LoopBounds& bounds) {
+  if (is_fill(v)) return fill(v, bounds);
   if (const int axis = transposed_axis(v); axis >= 0) return transposed_copy(v, axis, bounds);
   std::vector<int> loops;
   for (int a : v.outer_axes())

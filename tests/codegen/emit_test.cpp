@@ -186,6 +186,39 @@ TEST(Emit, ARegisterTileStandsInTheTextOnceAndNotOnceForEachAccumulator) {
   }
 }
 
+/// A convolution that halves a padded map, with the gradient of what it reads: zeros between that map's numbers.
+graph::Graph halved_map() {
+  constexpr auto B = axis<"B">;
+  using Map = Tensor<4_c, 28_c, 28_c>;
+  Sketch s;
+  s.graph.name = "halved";
+  const RecorderScope scope(s.b);
+  const Tensor<B, 4_c, 28_c, 28_c> x(s.input("images", Tensor<B, 4_c, 28_c, 28_c>::shape.dims()));
+  const Map shift(s.parameter("shift", Map::shape.dims()));
+  const Tensor<4_c, 4_c, 3_c, 3_c> weight(s.parameter("weight", Tensor<4_c, 4_c, 3_c, 3_c>::shape.dims()));
+  const NodeId halved = node_of(conv2d<Convolution{.stride = 2, .padding = 1}>(x + shift, weight));
+  const NodeId outputs = s.b.reduce(Op::reduce_sum, halved, {2, 3});
+  s.value("outputs", outputs);
+  s.weighted_loss(outputs);
+  return s.graph;
+}
+
+TEST(Emit, ConstantsAreFilledByTheRunAndNotStoredOneByOne) {
+  GeneratorOptions options;
+  options.isas = {"scalar", "avx2", "avx512", "neon"};
+  const auto files = codegen::generate(halved_map(), options);
+  for (const std::string& isa : options.isas) {
+    const std::string& text = files.at(fmt::format("halved_{}.cpp", isa));
+    std::istringstream lines(text);
+    std::string before;
+    for (std::string line; std::getline(lines, line); before = line)
+      EXPECT_FALSE(line.find("v_store") != std::string::npos && before.find("= v_set(real(") != std::string::npos)
+          << isa << ": " << before << line;
+    EXPECT_NE(text.find(", 2, 784, real(0.0));"), std::string::npos) << isa << ": between the columns of the map";
+    EXPECT_NE(text.find(", 32, 120, real(0.0));"), std::string::npos) << isa << ": beside the rows of all channels";
+  }
+}
+
 TEST(Emit, LeavesNothingOfTheMachineItRanOnInTheText) {
   for (const auto& [name, text] : vit_mnist())
     for (const char* trace : {"/home", "/tmp", "__DATE__", "__TIME__", "__FILE__"})

@@ -12,6 +12,7 @@ namespace {
 #include "codegen/cpu/simd/math.h"
 #include "codegen/cpu/simd/trig.h"
 #include "codegen/cpu/simd/transpose.h"
+#include "codegen/cpu/simd/fill.h"
 #include "codegen/cpu/simd/narrow_bf16.h"
 #include "codegen/cpu/simd/bf16.h"
 #include "codegen/cpu/simd/bf16_avx512.h"

@@ -26,6 +26,7 @@ struct SimdTable {
   /// to[k * to_row + i] = from[i * from_row + k]; a multiple of the lanes of k
   void (*transposed)(const float* from, std::int64_t from_row, float* to, std::int64_t to_row, std::int64_t depth,
                      std::int64_t count);
+  void (*filled)(float* p, std::int64_t apart, std::int64_t count, float value);
   Unary round_bf16;
   void (*strided_bf16)(const float* x, std::int64_t stride, float* y, int n);  ///< through bf16, stored with stride
   float (*broadcast_bf16)(float x);                                            ///< the sum over all lanes

@@ -243,6 +243,17 @@ TEST_P(Simd, TransposedCopiesHoldEachNumberAndTouchNoOther) {
   }
 }
 
+TEST_P(Simd, FillsOfARunTouchWhatTheyFillAndNoOther) {
+  for (const std::int64_t apart : {1, 2, 5})
+    for (std::int64_t count = 0; count <= 3 * GetParam().lanes + 1; ++count) {
+      std::vector<float> y(static_cast<std::size_t>(apart * count + 2), -1);
+      GetParam().filled(y.data() + 1, apart, count, 2.5f);
+      for (std::int64_t i = 0; i < std::ssize(y); ++i)
+        EXPECT_EQ(y[static_cast<std::size_t>(i)], i > 0 && i <= apart * count && (i - 1) % apart == 0 ? 2.5f : -1)
+            << count << " of each " << apart << ": " << i;
+    }
+}
+
 TEST_P(Simd, SumAndMaximumReduceByHalvingInAFixedOrder) {
   const auto lanes = static_cast<std::size_t>(GetParam().lanes);
   std::vector<float> x(lanes), iota(lanes);
