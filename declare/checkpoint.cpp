@@ -119,15 +119,14 @@ struct Family {
   std::string_view model_type, library, activation;
   double epsilon;
 };
-constexpr std::array<Family, 8> families{
-    {{"vit", "Hugging Face's ViT", "gelu", 1e-12},
-     {"deit", "Hugging Face's ViT", "gelu", 1e-12},
-     {"dinov2", "Hugging Face's DINOv2", "gelu", 1e-6},
-     {"dinov2_with_registers", "Hugging Face's DINOv2", "gelu", 1e-6},
-     {"clip", "Hugging Face's CLIP", "quick_gelu", 1e-5},
-     {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", 1e-5},
-     {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6},
-     {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6}}};
+constexpr std::array<Family, 8> families{{{"vit", "Hugging Face's ViT", "gelu", 1e-12},
+                                          {"deit", "Hugging Face's ViT", "gelu", 1e-12},
+                                          {"dinov2", "Hugging Face's DINOv2", "gelu", 1e-6},
+                                          {"dinov2_with_registers", "Hugging Face's DINOv2", "gelu", 1e-6},
+                                          {"clip", "Hugging Face's CLIP", "quick_gelu", 1e-5},
+                                          {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", 1e-5},
+                                          {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6},
+                                          {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},
                                                                                     {"gelu_pytorch_tanh", "gelu_tanh"},
                                                                                     {"gelu_new", "gelu_tanh"},

@@ -37,8 +37,9 @@ inline CLI::Validator any_seed() {
             std::uint64_t value = 0;
             const char* const end = given.data() + given.size();
             const auto [read, error] = std::from_chars(given.data(), end, value);
-            return error == std::errc{} && read == end ? std::string()
-                                                       : text(printable(given), " is not an integer from 0 to 2^64 - 1");
+            return error == std::errc{} && read == end
+                       ? std::string()
+                       : text(printable(given), " is not an integer from 0 to 2^64 - 1");
           },
           ""};
 }

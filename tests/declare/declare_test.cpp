@@ -350,7 +350,8 @@ TEST(Declare, RefusesTensorsThatATableOfKeysCannotTurn) {
        }},
       {"hf_clip", "is a configuration of Hugging Face's CLIP, and the checkpoint's keys are those of timm",
        [&](auto& f) { f = runtime::read_safetensors(fs::path(paths::golden) / "timm/test_vit2/params.safetensors"); }},
-      {"hf_vit", "is a configuration of Hugging Face's ViT, and the checkpoint's keys are those of Hugging Face's SigLIP",
+      {"hf_vit",
+       "is a configuration of Hugging Face's ViT, and the checkpoint's keys are those of Hugging Face's SigLIP",
        [&](auto& f) { f = runtime::read_safetensors(dialects / "hf_siglip/model.safetensors"); }},
       {"torchvision", "'encoder.pos_embedding' has 5 positions, and pictures of 24 x 16", [&](auto&) {}},
   };
