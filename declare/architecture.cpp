@@ -6,7 +6,7 @@
 namespace tessera::declare {
 
 std::optional<std::map<std::string, std::string>> facts_of(std::string_view architecture) {
-  runtime::TextReader rows{std::string(codegen::embedded("facts.txt"))};
+  runtime::TextReader rows{std::string(codegen::embedded("declare/facts.txt"))};
   for (std::string row; std::getline(rows, row);) {
     runtime::TextReader words(row);
     std::string word;

@@ -116,17 +116,17 @@ void timms(const Json& json, Config& config) {
 
 /// What Hugging Face's classes have where config.json says nothing.
 struct Family {
-  std::string_view model_type, activation;
+  std::string_view model_type, library, activation;
   double epsilon;
 };
-constexpr std::array<Family, 8> families{{{"vit", "gelu", 1e-12},
-                                          {"deit", "gelu", 1e-12},
-                                          {"dinov2", "gelu", 1e-6},
-                                          {"dinov2_with_registers", "gelu", 1e-6},
-                                          {"clip", "quick_gelu", 1e-5},
-                                          {"clip_vision_model", "quick_gelu", 1e-5},
-                                          {"siglip", "gelu_pytorch_tanh", 1e-6},
-                                          {"siglip_vision_model", "gelu_pytorch_tanh", 1e-6}}};
+constexpr std::array<Family, 8> families{{{"vit", "Hugging Face's ViT", "gelu", 1e-12},
+                                          {"deit", "Hugging Face's ViT", "gelu", 1e-12},
+                                          {"dinov2", "Hugging Face's DINOv2", "gelu", 1e-6},
+                                          {"dinov2_with_registers", "Hugging Face's DINOv2", "gelu", 1e-6},
+                                          {"clip", "Hugging Face's CLIP", "quick_gelu", 1e-5},
+                                          {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", 1e-5},
+                                          {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6},
+                                          {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},
                                                                                     {"gelu_pytorch_tanh", "gelu_tanh"},
                                                                                     {"gelu_new", "gelu_tanh"},
@@ -146,7 +146,7 @@ void hugging_faces(const Json& json, Config& config) {
     for (const Family& f : families) known += (known.empty() ? "" : ", ") + std::string(f.model_type);
     fail(where, ": model_type ", runtime::printable(type), " is none of ", known);
   }
-  config.library = "Hugging Face";
+  config.library = family->library;
   const Json& vision = json.contains("vision_config") ? part(json, "vision_config", where) : json;
   take_sides(vision, "image_size", config.image, where);
   const std::string act = named(vision, "hidden_act", where, std::string(family->activation));
@@ -263,7 +263,7 @@ Config read_config(const std::filesystem::path& path) {
   Config config = parse_config(read_text(path), path.string());
   const std::filesystem::path beside = path.parent_path() / "preprocessor_config.json";
   std::error_code unknown;
-  if (config.library == "Hugging Face" && std::filesystem::exists(beside, unknown))
+  if (config.library.starts_with("Hugging Face") && std::filesystem::exists(beside, unknown))
     add_preprocessor(config, read_text(beside), beside.string());
   return config;
 }

@@ -105,6 +105,7 @@ TrainingState state_of(const Safetensors& file) {
   if (file.metadata.contains("test_fingerprint"))
     state.test_fingerprint = metadata.number<std::uint32_t>("test_fingerprint", 0, UINT32_MAX);
   if (file.metadata.contains("kernels")) state.kernels = metadata.text("kernels");
+  metadata.demand(state.kernels.size() <= 32, "kernels");
   if (file.metadata.contains("init")) state.init = metadata.text("init");
   for (std::string key = "skip.0"; file.metadata.contains(key); key = text("skip.", state.skip.size()))
     state.skip.push_back(metadata.text(key));
@@ -238,9 +239,7 @@ void Usage::write(Safetensors& file, const Model& model) const {
     file.metadata[text("input_mean.", c)] = exact(input.mean[c]);
     file.metadata[text("input_deviation.", c)] = exact(input.deviation[c]);
   }
-  std::string lines;
-  for (const std::string& name : classes) lines += text(lines.empty() ? "" : "\n", without_controls(name));
-  if (!lines.empty()) file.metadata["class_names"] = lines;
+  if (const std::string lines = lines_of_names(classes); !lines.empty()) file.metadata["class_names"] = lines;
   tell_grid(file, model.patches);
 }
 

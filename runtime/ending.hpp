@@ -1,6 +1,9 @@
 // How a program ends where it cannot go on: in one sentence on standard error, and 1.
 #pragma once
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -28,8 +31,18 @@ namespace tessera::runtime {
   std::_Exit(1);
 }
 
+/// Takes the numbers of standard input, output and error where the caller has closed them: the next file that is opened
+/// would have one, and what is printed would be written into it. Printing fails as before, since these are for reading.
+inline void hold_standard_files() {
+  int number = 0;
+  do number = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  while (number >= 0 && number <= STDERR_FILENO);
+  if (number >= 0) ::close(number);
+}
+
 /// To begin with: what would otherwise end the program without a sentence does not.
 inline void end_in_sentences() {
+  hold_standard_files();
   std::set_terminate(end_without_memory);
   std::signal(SIGXFSZ, SIG_IGN);  // of a file that would grow past its limit
 }

@@ -7,8 +7,8 @@
 
 namespace tessera::runtime {
 
-/// A lock on the file run.lock in a folder, which says the holder's process and host. Held as long as it lives, and no
-/// longer than the process, however that ends. File systems without locks do not hold it.
+/// A lock on a folder and on the file run.lock in it, which says the holder's process and host. Held as long as it
+/// lives, and no longer than the process, however that ends. File systems without locks do not hold it.
 class FolderLock {
  public:
   /// Throws an Error when another program holds the folder, which says who, and when the folder cannot be written.
@@ -19,7 +19,7 @@ class FolderLock {
 
  private:
   std::filesystem::path path_;
-  Descriptor file_;
+  Descriptor folder_, file_;
 };
 
 }  // namespace tessera::runtime

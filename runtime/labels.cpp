@@ -106,6 +106,12 @@ std::vector<std::string> names_of_lines(std::string_view content) {
   return names;
 }
 
+std::string lines_of_names(const std::vector<std::string>& names) {
+  std::string lines;
+  for (const std::string& name : names) lines += without_controls(name) + '\n';
+  return lines.erase(lines.find_last_not_of('\n') + 1);
+}
+
 std::vector<std::string> read_labels(const std::filesystem::path& path, std::int64_t classes) {
   const Bytes content = read_file(path, longest_list);
   const std::string_view all(reinterpret_cast<const char*>(content.data()), content.size());

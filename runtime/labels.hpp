@@ -15,6 +15,9 @@ std::string without_controls(std::string name);
 /// One name a line, each without_controls; empty lines at the end do not count.
 std::vector<std::string> names_of_lines(std::string_view content);
 
+/// What names_of_lines reads: empty names at the end are left out, with their lines.
+std::string lines_of_names(const std::vector<std::string>& names);
+
 /// The names in a file: one a line (timm's imagenet_classes.txt); of a .csv, rows that begin with the number of a class
 /// and end with its name, also behind a row of headings; or JSON: a list of names, or an object whose keys are the
 /// numbers from 0 on, each with a name or with a list that ends in one (as in ImageNet's {"0": ["n01440764",

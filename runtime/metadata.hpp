@@ -23,10 +23,12 @@ class Metadata {
   Metadata(const Fields& fields, std::string where, const char* what)
       : fields_(fields), where_(std::move(where)), what_(what) {}
 
-  /// Throws an Error where there is no such field.
+  /// Throws an Error where there is no such field, or a zero byte in it.
   const std::string& text(const std::string& key) const {
     const auto found = fields_.find(key);
     if (found == fields_.end()) fail(where_, ": the ", what_, " does not say its '", key, "'");
+    // Where it names a file, that would end there; where ranks share it, another field would begin.
+    demand(found->second.find('\0') == std::string::npos, key);
     return found->second;
   }
   /// A number from `least` to `most`; throws an Error for all else, as for what is not a number or has more behind it.

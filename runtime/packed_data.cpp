@@ -54,12 +54,10 @@ void write_packed_data(const std::filesystem::path& path, const Dataset& train, 
   if (train.channels != test.channels || train.height != test.height || train.width != test.width ||
       train.classes != test.classes)
     fail("training and test images of ", train.source, " differ in shape or classes");
-  std::string names;
-  for (const std::string& name : train.names) names += (names.empty() ? "" : "\n") + name;
   std::map<std::string, std::string> metadata{{"format", packed_format},
                                               {"source", without_controls(train.source)},
                                               {"classes", std::to_string(train.classes)},
-                                              {"class_names", names}};
+                                              {"class_names", lines_of_names(train.names)}};
   std::map<std::string, TensorView> tensors;
   for (const Split split : {Split::train, Split::test}) {
     const Dataset& data = split == Split::train ? train : test;

@@ -262,6 +262,8 @@ void write_head(const std::filesystem::path& path, const LinearHead& head, const
   file.metadata.insert(origin.begin(), origin.end());
   file.metadata["format"] = probe_format;
   const std::vector<float> weight(head.weight.begin(), head.weight.end()), bias(head.bias.begin(), head.bias.end());
+  // Where pictures differ by less than single precision's normal numbers, what tells them apart is beyond it.
+  check_finite(weight, "the weights of the fitted head");
   const auto classes = static_cast<std::int64_t>(head.classes.size());
   file.tensors["head.weight"] = Tensor::of({classes, head.width}, std::span(weight));
   file.tensors["head.bias"] = Tensor::of({classes}, std::span(bias));

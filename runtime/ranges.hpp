@@ -2,9 +2,11 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <system_error>
 #include <type_traits>
 
 #include "runtime/error.hpp"
@@ -25,6 +27,19 @@ CLI::Validator in(Number low, Number high) {
                        ? std::string()
                        : text(printable(given), std::is_integral_v<Number> ? " is not an integer" : " is no number",
                               " from ", for_people(low), " to ", for_people(high));
+          },
+          ""};
+}
+
+/// Any number of 64 bits: CLI11 takes -1 and 2^64 for one too.
+inline CLI::Validator any_seed() {
+  return {[](std::string& given) {
+            std::uint64_t value = 0;
+            const char* const end = given.data() + given.size();
+            const auto [read, error] = std::from_chars(given.data(), end, value);
+            return error == std::errc{} && read == end
+                       ? std::string()
+                       : text(printable(given), " is not an integer from 0 to 2^64 - 1");
           },
           ""};
 }

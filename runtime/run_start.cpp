@@ -64,13 +64,21 @@ void check_options(const Model& model, const TrainingState& state, const TrainOp
          *options.epochs);
   // Another device is asked for on the command line, another instruction set by nobody.
   const std::string isa = model.isa();
-  if (!options.gpu && !options.isa_change && !state.kernels.empty() && state.kernels != "cuda" && state.kernels != isa)
+  // Without a name, TESSERA_ISA has one that is not known here, which kernels refuse.
+  if (!options.gpu && !options.isa_change && !isa.empty() && !state.kernels.empty() && state.kernels != "cuda" &&
+      state.kernels != isa)
     fail("the run in ", options.out.string(), " was trained with kernels for ", state.kernels, ", those for ", isa,
          " give other last bits: --isa-change goes on with them, TESSERA_ISA=", state.kernels,
          " with the same where this machine has it");
 }
 
 }  // namespace
+
+void demand_text(const char* option, const std::filesystem::path& path) {
+  if (!can_hold(path.string()))
+    fail(option, " ", path.string(),
+         " cannot be kept in a checkpoint, whose texts are UTF-8: give it such a name, or a link that has one");
+}
 
 void restore_recipe(TrainingState& state, const Recipe& declared) {
   Recipe recipe = declared;
@@ -122,9 +130,7 @@ RunStart start_run(const Model& model, const Recipe& declared, const TrainOption
     state.skip = options.skip;
   }
   for (const auto& [option, path] : {std::pair{"--data", state.data.folder}, {"--init", state.init.value_or("")}})
-    if (!can_hold(path.string()))
-      fail(option, " ", path.string(),
-           " cannot be kept in a checkpoint, whose texts are UTF-8: give it such a name, or a link that has one");
+    demand_text(option, path);
   if (start.saved_step) {
     start.started = true;
   } else {

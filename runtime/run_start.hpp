@@ -29,6 +29,9 @@ inline std::filesystem::path start_file_in(const std::filesystem::path& out) { r
 RunStart start_run(const Model& model, const Recipe& declared, const TrainOptions& options, float* parameters,
                    float* optimizer);
 
+/// Throws an Error where a checkpoint could not say the path that the option names: no resumed run would find it.
+void demand_text(const char* option, const std::filesystem::path& path);
+
 /// Of a resumed run's recipe: what the command line cannot change, and no checkpoint says, is as declared.
 void restore_recipe(TrainingState& state, const Recipe& declared);
 

@@ -28,6 +28,7 @@
 #include "runtime/picture_sheet.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/ranges.hpp"
+#include "runtime/run_start.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/taming_keys.hpp"
 #include "runtime/taming_on_gpu.hpp"
@@ -137,6 +138,7 @@ int export_keys(const Taming& taming, const fs::path& out, const fs::path& to) {
 
 int import_keys(const Taming& taming, const fs::path& from, const RunFile& run) {
   const Arena parameters = parameters_of(taming.gpt, from);
+  demand_text("--vqgan", fs::absolute(run.vqgan));
   make_folder(run.out);
   const FolderLock lock(run.out);
   const fs::path to = run_file(run.out);
@@ -248,6 +250,7 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("P")
       ->capture_default_str();
   train->add_option("--seed", training.seed, "Of starting values and of the order of images")
+      ->check(any_seed())
       ->type_name("N")
       ->capture_default_str();
   train->add_flag("--resume", training.resume, "Go on with the run in --out");
@@ -282,7 +285,10 @@ int run(const Taming& taming, int argc, char** argv) {
       ->type_name("P")
       ->capture_default_str();
   draw->add_option("--temperature", drawing.temperature, "Divides the logits")->type_name("T")->capture_default_str();
-  draw->add_option("--seed", drawing.seed, "Of what is drawn")->type_name("N")->capture_default_str();
+  draw->add_option("--seed", drawing.seed, "Of what is drawn")
+      ->check(any_seed())
+      ->type_name("N")
+      ->capture_default_str();
   draw->add_flag("--greedy", drawing.greedy, "Always the most probable code");
   draw->add_option("--complete", sampling.complete, "A picture whose upper half is kept")->type_name("FILE");
   draw->add_option("--size", sampling.size, "Rows and columns of tokens, as 10x12, through a sliding window")

@@ -24,6 +24,7 @@
 #include "runtime/philox.hpp"
 #include "runtime/picture_report.hpp"
 #include "runtime/progress.hpp"
+#include "runtime/run_start.hpp"
 #include "runtime/taming_on_gpu.hpp"
 #include "runtime/taming_pictures.hpp"
 #include "runtime/taming_run.hpp"
@@ -61,6 +62,8 @@ class Trainer {
     if (!options_.resume && fs::exists(path))
       fail(path.string(), " is there already: --resume goes on with it, another --out begins anew");
     const fs::path vqgan = run_file(options_.vqgan);
+    demand_text("--vqgan", fs::absolute(vqgan));
+    demand_text("--data", options_.data.folder);
     const PackedPass encode = pass_from(taming_.encode, vqgan, options_.on_gpu),
                      decode = pass_from(taming_.decode, vqgan);
     codebook_ = codebook_hash(taming_.decode, decode);

@@ -35,6 +35,7 @@
 #include "runtime/picture_sheet.hpp"
 #include "runtime/progress.hpp"
 #include "runtime/ranges.hpp"
+#include "runtime/run_start.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/session.hpp"
 #include "runtime/tokens.hpp"
@@ -298,6 +299,7 @@ class Training {
           optimizer(static_cast<std::size_t>(model_.optimizer_floats()));
       return resume_checkpoint(checkpoint_name(out_), model_, parameters.data(), optimizer.data()).recipe.batch;
     }
+    if (flags.data) demand_text("--data", *flags.data);
     state_.recipe = {.batch = flags.batch.value_or(m_.batch),
                      .epochs = flags.epochs.value_or(m_.epochs),
                      .learning_rate = m_.generator_rate,
@@ -580,7 +582,9 @@ int run(const Vqgan& m, int argc, char** argv) {
   train->add_option("--batch", flags.batch, text("Images of a step (default: ", m.batch, ")"))
       ->check(in<std::int64_t>(2, 1'000'000))
       ->type_name("N");
-  train->add_option("--seed", flags.seed, "Of starting values and of the order of images (default: 1)")->type_name("N");
+  train->add_option("--seed", flags.seed, "Of starting values and of the order of images (default: 1)")
+      ->check(any_seed())
+      ->type_name("N");
   train->add_option("--perceptual", flags.perceptual, "Weights of VGG16 and LPIPS, where the model has that loss")
       ->type_name("FILE");
   train->add_flag("--resume", flags.resume, "Go on with the run in --out");

@@ -1,6 +1,5 @@
 #include "runtime/cli/train.hpp"
 
-#include <charconv>
 #include <cstdint>
 #include <memory>
 #include <system_error>
@@ -13,17 +12,6 @@
 
 namespace tessera::runtime {
 namespace {
-
-/// Any number of 64 bits: CLI11 takes -1 and 2^64 for one too.
-const CLI::Validator any_seed(
-    [](std::string& given) {
-      std::uint64_t value = 0;
-      const char* const end = given.data() + given.size();
-      const auto [read, error] = std::from_chars(given.data(), end, value);
-      return error == std::errc{} && read == end ? std::string()
-                                                 : text(printable(given), " is not an integer from 0 to 2^64 - 1");
-    },
-    "");
 
 /// With what is decided before there is a session.
 struct TrainCommand : TrainOptions {
@@ -53,8 +41,10 @@ Subcommand add_train(CLI::App& app, CommandContext& context, int (*loop)(Session
       ->add_flag("--overwrite", options->overwrite,
                  "Start another run where --out holds one; its checkpoint is kept as checkpoint.previous.safetensors")
       ->excludes(resume);
-  command->add_flag("--isa-change", options->isa_change,
-                    "Let --resume go on with another instruction set, whose last bits differ");
+  command
+      ->add_flag("--isa-change", options->isa_change,
+                 "Let --resume go on with another instruction set, whose last bits differ")
+      ->needs(resume);
   command
       ->add_option("--epochs", options->epochs, text("Passes over the training images (default: ", recipe.epochs, ")"))
       ->check(in<std::int64_t>(0, most_epochs))
@@ -79,7 +69,7 @@ Subcommand add_train(CLI::App& app, CommandContext& context, int (*loop)(Session
   command
       ->add_option("--seed", options->seed,
                    text("Chooses the first parameters and the order of the images (default: ", recipe.seed, ")"))
-      ->check(any_seed)
+      ->check(any_seed())
       ->type_name("N");
   command
       ->add_option("--checkpoint-every", options->checkpoint_every,

@@ -348,8 +348,11 @@ TEST(Declare, RefusesTensorsThatATableOfKeysCannotTurn) {
          f.tensors["encoder.layers.encoder_layer_1.ln_1.bias"] =
              runtime::Tensor::of({1}, std::vector<float>{std::numeric_limits<float>::infinity()});
        }},
-      {"hf_clip", "is a configuration of Hugging Face, and the checkpoint's keys are those of timm",
+      {"hf_clip", "is a configuration of Hugging Face's CLIP, and the checkpoint's keys are those of timm",
        [&](auto& f) { f = runtime::read_safetensors(fs::path(paths::golden) / "timm/test_vit2/params.safetensors"); }},
+      {"hf_vit",
+       "is a configuration of Hugging Face's ViT, and the checkpoint's keys are those of Hugging Face's SigLIP",
+       [&](auto& f) { f = runtime::read_safetensors(dialects / "hf_siglip/model.safetensors"); }},
       {"torchvision", "'encoder.pos_embedding' has 5 positions, and pictures of 24 x 16", [&](auto&) {}},
   };
   for (const Case& one : cases) {

@@ -57,6 +57,10 @@ TEST_F(DeclareProgram, WhatItCannotDoIsOneSentenceAndNothingIsLost) {
   std::filesystem::copy_file(checkpoint, at("other.safetensors"));
   refused(declare(at("other.safetensors"), anyhow),
           "cannot write " + at("other.safetensors") + ": it is a safetensors file, whose parameters would be lost");
+  refused(declare(at("vit_base.hpp")),
+          "the name VitBase cannot be had, since models/vit.hpp has VitBase; --name gives another");
+  EXPECT_FALSE(std::filesystem::exists(at("vit_base.hpp")));
+  EXPECT_EQ(declare(at("vit_base.hpp"), {"--name", "VitBased"}).code, 0);
   refused(declare("/dev/null", anyhow), "cannot write /dev/null: it is no regular file");
   refused(declare(at("none/m.hpp")), "cannot write " + at("none/m.hpp") + ": No such file or directory");
   refused(declare(at("a\x1b[31m.hpp"), {"--name", "1\x1b"}), "--name: '1?' is no name of a type in C++");

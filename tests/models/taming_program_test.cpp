@@ -342,6 +342,26 @@ TEST_F(TamingProgram, WhatItCannotDoIsOneSentenceAndNothingIsLost) {
             "--learning-rate: '" + std::string(rate) +
                 "' is no number from 0 to 1,000,000 (taming_digits train --help tells more)",
             {}, 2);
+  for (const char* seed : {"-1", "18446744073709551616"}) {
+    const std::string no_seed =
+        "--seed: '" + std::string(seed) + "' is not an integer from 0 to 2^64 - 1 (taming_digits ";
+    refused({"train", "--vqgan", vqgan, "--out", at("new"), "--seed", seed}, no_seed + "train --help tells more)", {},
+            2);
+    refused({"sample", "--out", at("run"), "-o", at("s.png"), "--seed", seed}, no_seed + "sample --help tells more)",
+            {}, 2);
+  }
+  const std::string unsaid = at("v\xff.safetensors");
+  std::filesystem::copy_file(vqgan, unsaid);
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"train", "--steps", "1"}, {"import", at("gpt.safetensors")}}) {
+    std::vector<std::string> arguments = command;
+    arguments.insert(arguments.end(), {"--vqgan", unsaid, "--out", at("new")});
+    refused(arguments,
+            "--vqgan " + unsaid +
+                " cannot be kept in a checkpoint, whose texts are UTF-8: give it such a name, or a link that "
+                "has one");
+    EXPECT_FALSE(std::filesystem::exists(at("new/checkpoint.safetensors")));
+  }
   refused({"smaple"}, "there is no command 'smaple'; did you mean sample? (taming_digits --help tells more)", {}, 2);
 }
 

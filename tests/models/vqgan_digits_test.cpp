@@ -207,6 +207,11 @@ TEST(VqganDigits, WhatAProgramCannotDoIsOneSentenceAndNothingIsLost) {
           {.file_bytes = 1000, .stdout_to = {}});
   refused({"train", "--epochs", "0"},
           "--epochs: '0' is not an integer from 1 to 1,000,000 (vqgan_digits train --help tells more)", {}, 2);
+  refused({"train", "--seed", "-1"},
+          "--seed: '-1' is not an integer from 0 to 2^64 - 1 (vqgan_digits train --help tells more)", {}, 2);
+  refused(
+      {"train", "--data", "\xff", "--out", folder / "new"},
+      "--data \xff cannot be kept in a checkpoint, whose texts are UTF-8: give it such a name, or a link that has one");
   refused({"encode", "--out", out, "-o", "\x1b[31m"}, "FILE is required (vqgan_digits encode --help tells more)", {},
           2);
   const Result threads = [&] {

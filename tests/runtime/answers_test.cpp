@@ -56,6 +56,15 @@ TEST_F(Labels, AreRowsOfACsvFile) {
               ": row 3 is no number of a class from 0 to 2, a comma and its name");
 }
 
+TEST_F(Labels, KeepTheirNumbersThoughSomeHaveNoName) {
+  const std::vector<std::string> names{"", "cat", "", "dog"};
+  EXPECT_EQ(lines_of_names(names), "\ncat\n\ndog");
+  EXPECT_EQ(names_of_lines(lines_of_names(names)), names);
+  EXPECT_EQ(lines_of_names({"cat", "", ""}), "cat");
+  EXPECT_EQ(lines_of_names({"", ""}), "");
+  EXPECT_EQ(names_of_lines(lines_of_names({"a\nb", "c\r"})), (std::vector<std::string>{"a b", "c "}));
+}
+
 TEST_F(Labels, ThatATerminalWouldObeyAreBlank) { EXPECT_EQ(of("a\x1b[2J\nb\nc")[0], "a [2J"); }
 
 TEST_F(Labels, ThatDoNotFitAreRefusedInASentence) {

@@ -181,6 +181,12 @@ TEST_F(FeatureCommand, FeaturesThatAreNoNumbersAreRefused) {
   write_safetensors(folder / "g.safetensors", file);
   refused(run({"similar", at("pictures/dark/d.png"), "--index", at("g.safetensors")}),
           "the features in " + at("g.safetensors") + " are not all finite numbers");
+  // A head for differences as small as these has weights beyond single precision.
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = i < 3 * 784 ? 3e-45F : 0;
+  file.tensors["features"] = Tensor::of({6, 784}, std::span<const float>(numbers));
+  write_safetensors(folder / "g.safetensors", file);
+  refused(run({"probe", "--index", at("g.safetensors"), "-o", at("h.safetensors")}),
+          "the weights of the fitted head are not all finite numbers", "h.safetensors");
 }
 
 TEST_F(FeatureCommand, BadInputIsOneSentenceAndNothingIsWritten) {

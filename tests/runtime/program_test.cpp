@@ -51,6 +51,7 @@ TEST_F(Program, WrongCommandLinesAreOneSentenceAndExitCodeTwo) {
                                              {"train", "--seed", "-1"},
                                              {"train", "--seed", "18446744073709551616"},
                                              {"train", "--skip", "head.*"},
+                                             {"train", "--isa-change"},
                                              {"train", "eval"}}) {
     const Result result = sample(wrong);
     EXPECT_EQ(result.code, 2);
@@ -541,6 +542,19 @@ TEST_F(Program, StandardOutputThatIsFullIsAnError) {
   const Result result = sample({"summary"}, {.file_bytes = -1, .stdout_to = "/dev/full"});
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.err, "sample: cannot write to standard output\n");
+}
+
+TEST_F(Program, StandardFilesThatAreClosedGiveTheirNumbersToNoOther) {
+  const std::string command = text('"', paths::sample_program, "\" train --digits 60 --epochs 1 --out ", out());
+  for (const char* closed : {" >&-", " >&- 2>&-", " <&- >&- 2>&-"}) {
+    const Result result = Process("/bin/sh", {"-c", command + " --overwrite" + closed}, {}).wait();
+    EXPECT_EQ(result.code, 1) << closed;
+    EXPECT_EQ(result.err, std::string(closed) == " >&-" ? "sample: cannot write to standard output\n" : "");
+    EXPECT_EQ(sample({"train", "--resume", "--epochs", "2", "--out", out()}).code, 0) << closed;
+  }
+  const Result result = Process("/bin/sh", {"-c", command + " --overwrite <&- 2>&-"}, {}).wait();
+  EXPECT_EQ(result.code, 0);
+  EXPECT_CONTAINS(result.out, "done: ");
 }
 
 TEST_F(Program, MoreThreadsThanOneAreTakenOrRefusedInASentence) {

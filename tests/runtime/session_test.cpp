@@ -1,6 +1,8 @@
 // What a training run does when things go wrong, without a program around it.
 #include "runtime/session.hpp"
 
+#include <sys/stat.h>
+
 #include <cmath>
 #include <limits>
 #include <new>
@@ -313,6 +315,8 @@ TEST_F(SessionTest, AnotherInstructionSetIsRefusedUnlessItIsAskedFor) {
     change("kernels", other);  // a device is chosen on the command line; checkpoints of 0.1 do not say
     EXPECT_EQ(train(), 0);
   }
+  model.isa = [] { return ""; };  // TESSERA_ISA is unknown: kernels say so in their own words
+  EXPECT_EQ(train(), 0);
 }
 
 TEST_F(SessionTest, ParametersToStartFromAreNotIgnoredInSilence) {
@@ -446,6 +450,25 @@ TEST_F(SessionTest, LockOfARunThatWasKilledHoldsNobody) {
   std::filesystem::create_directories(options.out);
   spill(options.out / "run.lock", "process 1 on another host\n");
   EXPECT_EQ(train(), 0);
+}
+
+TEST_F(SessionTest, LockThatSomebodyRemovesHoldsAllTheSame) {
+  const Session first(model, recipe, options);
+  std::filesystem::remove(options.out / "run.lock");
+  EXPECT_EQ(sentence([&] { Session second(model, recipe, options); }),
+            "another run is training in " + options.out.string());
+}
+
+TEST_F(SessionTest, WhatIsNoLockIsNotWrittenOver) {
+  std::filesystem::create_directories(options.out);
+  const std::filesystem::path lock = options.out / "run.lock", weights = folder / "weights";
+  spill(weights, std::string(1000, 'w'));
+  std::filesystem::create_hard_link(weights, lock);
+  EXPECT_EQ(sentence([&] { train(); }), "cannot write " + lock.string() + ": it is no lock of a run");
+  EXPECT_EQ(slurp(weights), std::string(1000, 'w'));
+  std::filesystem::remove(lock);
+  ASSERT_EQ(::mkfifo(lock.c_str(), 0600), 0);
+  EXPECT_EQ(sentence([&] { train(); }), "cannot write " + lock.string() + ": it is no lock of a run");
 }
 
 TEST_F(SessionTest, ImagesThatDoNotFitTheModelAreRefused) {
