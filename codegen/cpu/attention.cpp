@@ -112,6 +112,7 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
   }
   e.function.body = std::move(stack);
   e.function.body.push_back(tree::loop("part", begin, binary("<", name("part"), end), 1, std::move(body)));
+  if (in_team) e.function.body.push_back(tree::evaluate(call("team.wait", {})));
   finish(v, e, called);
   e.function.comment = {fmt::format("{} parts: {} of {} < {}, of one head", blocks,
                                     whole ? "all" : fmt::to_string(high), v.axis_name(axes[2].queries), queries)};

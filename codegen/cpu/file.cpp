@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find_if.hpp>
+#include <range/v3/algorithm/find_if_not.hpp>
 #include <set>
 #include <utility>
 
@@ -35,7 +38,7 @@ std::string_view simd(std::string_view text) { return embedded(fmt::format("cpu/
 const std::set<std::string> entry_names{"std::min<std::int64_t>",
                                         "share",
                                         "threads",
-                                        "team_of",
+                                        "each_image",
                                         "group_of",
                                         "chunks_of",
                                         "group.first",
@@ -43,9 +46,7 @@ const std::set<std::string> entry_names{"std::min<std::int64_t>",
                                         "group.chunk",
                                         "group.end",
                                         "team.first",
-                                        "team.last",
-                                        "team.part",
-                                        "team.wait",
+                                        "team.alone",
                                         "bf16_at",
                                         "int8_at"};
 
@@ -150,7 +151,11 @@ class File : EntryWriter {
     out += "\nnamespace {\n\n";
     out += simd(target_.vectors);
     out += "\n";
-    if (functions_.calls("unroll")) out += fmt::format("{}\n", simd("unroll"));
+    const bool rows = functions_.calls("along_row");
+    const bool gemms = functions_.calls("rank_one_update") || functions_.calls("axpy");
+    if (rows || gemms || functions_.calls("unroll")) out += fmt::format("{}\n", simd("unroll"));
+    if (rows) out += fmt::format("{}\n", simd("along_row"));
+    if (gemms) out += fmt::format("{}\n", simd("rank_one"));
     out += simd("math");
     if (functions_.calls("v_sin") || functions_.calls("v_cos")) out += fmt::format("\n{}", simd("trig"));
     const std::vector<std::string_view> further = parts();
@@ -227,9 +232,73 @@ class File : EntryWriter {
     std::set<std::string> taken = functions_.names();
     for (const tree::Parameter& p : f.parameters) taken.insert(p.name);
     f.body = declare_scratch(plan, std::move(taken));
+    if (plan.scratch.per_batch)
+      f.body.insert(f.body.begin(), tree::comment(fmt::format("Scratch memory: what is of images lies every {} reals.",
+                                                              plan.scratch.per_batch)));
     finished_ = reports(plan) ? finished_ranges(plan, arena_) : std::vector<FinishedRange>{};
     add_stages(f, plan);
+    if (plan.program.kind == ProgramKind::forward)
+      forward_ = f;
+    else if (plan.program.kind == ProgramKind::evaluate)
+      call_forward(f);
     return tree::print(f);
+  }
+
+  /// Begins an evaluation with a call of the forward pass, where it begins with the same calls in the same memory.
+  void call_forward(tree::Function& f) const {
+    const auto declares = [](const tree::Statement& s) {
+      return s.kind == tree::Statement::Kind::declare || s.kind == tree::Statement::Kind::comment;
+    };
+    const auto has = [](const auto& all, const auto& one) {
+      return ranges::any_of(all, [&](const tree::Statement& s) { return s.name == one.name && tree::print(s.value) == tree::print(one.value); });
+    };
+    const auto passed = [&](const tree::Parameter& p) { return ranges::contains(f.parameters, p.name, &tree::Parameter::name); };
+    const std::size_t begin = ranges::find_if_not(f.body, declares) - f.body.begin();
+    Block first(f.body.begin(), f.body.begin() + begin), rest(f.body.begin() + begin, f.body.end()), forward;
+    for (const tree::Statement& s : forward_.body) {
+      if (!declares(s))
+        forward.push_back(s);
+      else if (s.kind == tree::Statement::Kind::declare && !has(first, s))
+        return;
+    }
+    if (forward.empty() || !ranges::all_of(forward_.parameters, passed)) return;
+    std::optional<Block> behind = behind_prefix(forward, rest);
+    // What lies in the memory of the image at hand alone is gone.
+    if (!behind || uses(*behind, "own") || uses(*behind, "place")) return;
+    std::vector<Expr> arguments;
+    for (const tree::Parameter& p : forward_.parameters) arguments.push_back(name(p.name));
+    Block body;
+    for (std::size_t i = 0; i < first.size(); ++i)
+      if (first[i].kind == tree::Statement::Kind::comment || uses(*behind, first[i].name)) body.push_back(first[i]);
+    body.push_back(tree::evaluate(call(forward_.name, std::move(arguments))));
+    body.insert(body.end(), behind->begin(), behind->end());
+    f.body = std::move(body);
+  }
+
+  /// What stands behind the statements of `prefix`, with the loops and declarations around it; nothing where `whole` does
+  /// not begin with them.
+  static std::optional<Block> behind_prefix(const Block& prefix, const Block& whole) {
+    Block behind, declared;
+    std::size_t at = 0;
+    for (; at < prefix.size() && at < whole.size(); ++at) {
+      if (tree::print({prefix[at]}, 0) == tree::print({whole[at]}, 0)) {
+        if (whole[at].kind == tree::Statement::Kind::declare) declared.push_back(whole[at]);
+        continue;
+      }
+      tree::Statement head = prefix[at], around = whole[at];
+      const std::optional<Block> inside = behind_prefix(head.body, around.body);
+      head.body = around.body = {};
+      if (at + 1 < prefix.size() || !inside || tree::print({head}, 0) != tree::print({around}, 0)) return {};
+      around.body = *inside;
+      behind.push_back(std::move(around));
+      ++at;
+      break;
+    }
+    if (at < prefix.size()) return {};
+    behind.insert(behind.end(), whole.begin() + at, whole.end());
+    std::erase_if(declared, [&](const tree::Statement& s) { return !uses(behind, s.name); });
+    behind.insert(behind.begin(), declared.begin(), declared.end());
+    return behind;
   }
 
   /// Behind what stands in its body already.
@@ -382,9 +451,8 @@ class File : EntryWriter {
     return tree::print(f);
   }
 
-  Place place_of(const Plan& plan, const Buffer& buffer) const override {
-    const std::string every = fmt::format(", every {} reals", plan.scratch.per_batch);
-    return {integer(buffer.offset), {buffer.slot, 0}, buffer.per_image ? every : ""};
+  Place place_of(const Plan&, const Buffer& buffer) const override {
+    return {integer(buffer.offset), {buffer.slot, 0}};
   }
 
   Expr packed(const Plan& plan, const Tensor& t) override {
@@ -404,12 +472,10 @@ class File : EntryWriter {
     const bool groups = plan.program.groups;
     const Expr images = name(groups ? "group.images" : "batch");
     const bool in_team = goes_in_teams(plan, stage);
-    const tree::Statement wait = tree::evaluate(call("team.wait", {}));
     Block alone;  // what the team's first thread does while the others wait
     const auto first_alone = [&] {
       if (alone.empty()) return;
-      shared.push_back(tree::when(tree::binary("==", name("team.part"), integer(0)), std::exchange(alone, {})));
-      shared.push_back(wait);
+      shared.push_back(tree::each("team.alone", "", nullptr, {}, std::exchange(alone, {})));
     };
     for (const Item& item : stage.items) {
       const Kernel& k = plan.program.kernels[item.kernel];
@@ -456,8 +522,14 @@ class File : EntryWriter {
           Expr p = pointer(plan, item.kernel, a);
           if (groups && a.tensor.valid() && plan.buffer_of[a.tensor] < 0)
             p = p + name("group.first") * image_stride(plan, a);
-          if (e.tasks == Emitted::Tasks::images)
-            p = p + name(is_temporary(plan, a) ? first_image : "image") * image_stride(plan, a);
+          if (e.tasks == Emitted::Tasks::images) {
+            const std::int64_t stride = image_stride(plan, a);
+            const bool temporary = is_temporary(plan, a);
+            if (stride > 0 && stride == plan.scratch.per_batch)
+              p = p + name(temporary ? "own" : "here");
+            else
+              p = p + name(temporary ? first_image : "image") * stride;
+          }
           arguments.push_back(std::move(p));
         }
         tree::Statement statement =
@@ -472,7 +544,6 @@ class File : EntryWriter {
           }
           first_alone();
           shared.push_back(std::move(statement));
-          if (in_team) shared.push_back(wait);
         } else if (own.empty()) {
           after.push_back(std::move(statement));
         } else {
@@ -481,14 +552,15 @@ class File : EntryWriter {
       }
     }
     first_alone();
+    // Where the image's values lie, and what only one image at a time needs.
+    for (const auto& [offset, which] : {std::pair{"own", in_team ? "team.first" : "place"}, {"here", "image"}})
+      if (uses(shared, offset))
+        shared.insert(shared.begin(),
+                      tree::declare("const std::int64_t", offset, name(which) * plan.scratch.per_batch));
     if (in_team) {
       shares_ = true;
-      b.push_back(tree::pragma("omp parallel"));
-      Block both = {tree::declare("const Team", "team", call("team_of", {images, name("rest")})),
-                    tree::loop("image", name("team.first"), tree::binary("<", name("image"), name("team.last")), 1,
-                               std::move(shared))};
-      b.push_back(tree::scope(
-          {tree::loop("rest", integer(0), tree::binary("<", name("rest"), integer(2)), 1, std::move(both))}));
+      b.push_back(tree::each("each_image", "", images, {{"const Team&", "team"}, {"const std::int64_t", "image"}},
+                             std::move(shared)));
       return;
     }
     std::string clause;
@@ -545,6 +617,7 @@ class File : EntryWriter {
   std::vector<FinishedRange> finished_;  ///< of the entry point at hand
   std::vector<std::string> folds_;       ///< functions that compute folded values, in the order in which they run
   bool shares_ = false;                  ///< images or rows among the threads
+  tree::Function forward_;               ///< the entry point of that name
 };
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "codegen/cpu/gemm.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/find_if.hpp>
 
 #include "codegen/cpu/epilogue.hpp"
 #include "codegen/cpu/gemm_prefetch.hpp"
@@ -32,6 +34,34 @@ struct Work {
   bool epilogue() const { return to == SumsTo::epilogue || to == SumsTo::epilogue_of_memory; }
 };
 
+/// A step of k as a call of simd/rank_one.h: where B is contiguous along the tile's vectors, and A is a number for each
+/// row. Whether it is.
+bool rank_one_update(Values& v, Block& b, const Tile& tile) {
+  const std::vector<Values::TileLoop> loops = v.loops_of(tile);
+  const Expression& product = v.expression(v.step(0).value);
+  if (v.target.lanes == 1 || loops.empty() || loops.back().axis != v.vector || v.inner(v.vector)) return false;
+  if (v.step(0).reduction != Reduction::sum || product.kind != Expression::Kind::op ||
+      product.op != graph::Op::multiply)
+    return false;
+  const bool swapped = v.expression(product.a).kind == Expression::Kind::load &&
+                       v.lane_step(v.expression(product.a).access) == 1;
+  const Expression &left = v.expression(swapped ? product.b : product.a),
+                   &right = v.expression(swapped ? product.a : product.b);
+  for (const Expression* operand : {&left, &right})
+    if (operand->kind != Expression::Kind::load || v.tensor(operand->access).element != DType::real) return false;
+  const int rows = loops.size() == 2 ? loops.front().axis : -1;
+  if (v.lane_step(left.access) != 0 || v.lane_step(right.access) != 1) return false;
+  if (rows >= 0 && v.step_of(right.access, rows) != 0) return false;
+  for (const ExprId operand : {product.a, product.b}) v.argument(v.expression(operand).access, false);
+  const std::string tail = fmt::to_string(loops.back().piece.tail);
+  const Expr row_of_b = v.address(right.access, false);
+  b.push_back(tree::evaluate(
+      rows < 0 ? call(fmt::format("axpy<{}>", tail), {name("sum"), v.load(left.access), row_of_b})
+               : call(fmt::format("rank_one_update<{}>", tail),
+                      {name("sum"), v.address(left.access, false), integer(v.step_of(left.access, rows)), row_of_b})));
+  return true;
+}
+
 void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const GemmOperands& g = work.operands;
   const auto result_of_tile = [&]() -> const Access& { return v.step(1).stores.front().to; };
@@ -47,16 +77,15 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   v.reset();
   if (work.to != SumsTo::partials) prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
   Expr sum = name("sum");
-  std::string declared = "sum";
+  std::vector<std::string> counts;
   const std::vector<Values::TileLoop> turns = v.loops_of(tile);
   for (const Values::TileLoop& l : turns) {
     sum = tree::index(sum, name(l.variable));
-    declared += fmt::format("[{}]", tree::print(l.piece.count()));
+    counts.push_back(tree::print(l.piece.count()));
   }
   const std::string sums = tree::print(sum);
-  const bool one = turns.empty();
-  b.push_back(tree::declare("vec", declared, one ? identity(st) : nullptr));
-  if (!one) v.unrolled(b, tile, [&](Block& each) { each.push_back(tree::assign(sums, identity(st))); });
+  const std::string type = counts.empty() ? "vec" : fmt::format("Accumulators<{}>", fmt::join(counts, ", "));
+  b.push_back(tree::declare(type, "sum", identity(st)));
   if (v.kernel.accumulates && work.to != SumsTo::partials) {
     Block stored;
     v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
@@ -73,6 +102,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     v.reset();
     prefetch_panel(v, inside, g, work.k_block);
     prefetch_rows(v, inside, tile, g);
+    if (!across && rank_one_update(v, inside, tile)) return;
     v.unrolled(inside, tile,
                [&](Block& each) { each.push_back(tree::assign(sums, accumulate(v, st, each, sum, across))); });
   });
@@ -126,6 +156,20 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   });
 }
 
+/// Takes the function of an expensive epilogue out of a lambda over the number of rows: one is compiled for all numbers.
+Block outlined_epilogue(Block& tile, const std::string& row) {
+  const auto at = ranges::find_if(tile, &tree::Statement::noinline);
+  if (at == tile.end()) return {};
+  tree::Statement epilogue = std::move(*at);
+  tile.erase(at);
+  epilogue.parameters.insert(epilogue.parameters.end(),
+                             {{"const std::int64_t", "rows"}, {"const std::int64_t", row}});
+  std::vector<Expr> passed = tile.back().value->operands;
+  passed.insert(passed.end(), {name("rows"), name(row)});
+  tile.back().value = call(epilogue.name, std::move(passed));
+  return {std::move(epilogue)};
+}
+
 Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
   Block b;
   if (depth == axes.size()) {
@@ -170,7 +214,9 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
     const auto of_rows = [&](std::int64_t rows, Expr first) {
       return tree::evaluate(call("tile", {name(fmt::format("constant<{}>", rows)), std::move(first)}));
     };
-    Block b{tree::lambda_of_constant("tile", "rows", {{"const std::int64_t", row}}, inside({points, 0, "rows"}))};
+    Block one = inside({points, 0, "rows"});
+    Block b = outlined_epilogue(one, row);
+    b.push_back(tree::lambda_of_constant("tile", "rows", {{"const std::int64_t", row}}, std::move(one)));
     if (loops) {
       const Expr limit = part ? tree::least(range->second.limit, integer(full)) : integer(full);
       b.push_back(tree::loop(row, part ? range->second.first : integer(0), tree::binary("<", name(row), limit), span,

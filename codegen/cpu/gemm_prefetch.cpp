@@ -65,9 +65,8 @@ void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& firs
   constexpr std::int64_t reals_of_l1 = 10 << 10, line = 16, steps = 8;
   if (at_once * width <= reals_of_l1 || v.kernel.gemm.dtype != DType::real) return;
   const Expr there = v.offset_of(g.b.access) + integer(steps * width);
-  b.push_back(tree::unroll(
-      "line", integer((width + line - 1) / line),
-      {tree::evaluate(call("v_fetch_near", {name(v.argument(g.b.access, false)), there + name("line") * line}))}));
+  b.push_back(tree::evaluate(
+      call("v_fetch_near", {name(v.argument(g.b.access, false)), there, integer((width + line - 1) / line)})));
 }
 
 void prefetch_rows(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {

@@ -77,6 +77,7 @@ Emitted whole(Values& v, bool in_team) {
   add_numbers(v, e);
   e.function.body = kernel.anchor == Anchor::contraction ? contraction(v, bounds) : passes_over_rows(v, bounds);
   if (uses_tile_unit(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
+  if (e.shared) e.function.body.push_back(tree::evaluate(call("team.wait", {})));
   Block before = declare_bounds(v, partition);
   if (e.tasks == Emitted::Tasks::images && gemm) {
     const GemmOperands g = operands_of(v);
@@ -202,6 +203,7 @@ const std::set<std::string>& known_names() {
                               "group.end",
                               "group.at",
                               "group_of",
+                              "team.wait",
                               "team.begin",
                               "team.end",
                               "team.tiles",
@@ -247,6 +249,11 @@ const std::set<std::string>& known_names() {
                               "v_rsqrt_one",
                               "v_keep",
                               "v_keep_n",
+                              "v_keep_some",
+                              "v_fma_some",
+                              "along_row",
+                              "axpy",
+                              "rank_one_update",
                               "v_copy_transposed",
                               "v_fill",
                               "v_fetch",

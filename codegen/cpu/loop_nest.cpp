@@ -17,36 +17,6 @@ const Range* range_of(const LoopBounds& bounds, int axis) {
   return at == bounds.end() ? nullptr : &at->second;
 }
 
-/// The vector axis, so many vectors a turn, which are unrolled; it is the innermost one.
-std::vector<Block> interleaved(Values& v, int axis, int ways, const InterleavedLeaf& leaf) {
-  const std::int64_t extent = v.extent[axis], lanes = v.target.lanes;
-  const std::int64_t turn = ways * lanes, turns = extent / turn, full = extent / lanes * lanes;
-  const Expr i = name(v.axis_name(axis));
-  const auto vectors = [&](const Expr& variable, std::int64_t first, std::int64_t end) {
-    Block all;
-    v.set(axis, variable, first);
-    const Tile tile{{axis, {(end - first) / lanes, 0}}};
-    const std::vector<Values::TileLoop> loops = v.loops_of(tile);
-    const Expr which = loops.empty() ? integer(0) : name(loops.front().variable);
-    const bool again = end - first > turn;  // some accumulate a second vector
-    v.unrolled(all, tile, [&](Block& b) { leaf(b, again ? tree::binary("%", which, integer(ways)) : which); });
-    return all;
-  };
-  std::vector<Block> pieces;
-  if (turns > 1)
-    pieces.push_back({tree::loop(v.axis_name(axis), integer(0), tree::binary("<", i, integer(turns * turn)),
-                                 static_cast<int>(turn), vectors(i, 0, turn))});
-  if (const std::int64_t first = turns > 1 ? turns * turn : 0; first < full)
-    pieces.push_back(vectors(nullptr, first, full));
-  if (extent > full) {
-    v.tail = integer(extent - full);
-    v.set(axis, nullptr, full);
-    leaf(pieces.emplace_back(), integer(0));
-    v.tail = nullptr;
-  }
-  return pieces;
-}
-
 Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, int ways, const InterleavedLeaf& leaf,
            std::size_t depth) {
   Block b;
@@ -59,6 +29,10 @@ Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, in
   Expr i = name(v.axis_name(a));
   std::int64_t extent = v.extent[a];
   const Range* const range = range_of(bounds, a);
+  if (a != v.vector && extent == 1 && !range) {
+    v.set(a, nullptr);
+    return body();
+  }
   if (a != v.vector) {
     v.set(a, i);
     const Expr first = range ? range->first : integer(0), limit = range ? range->limit : integer(extent);
@@ -85,8 +59,16 @@ Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, in
     b.push_back(tree::when(tree::binary("<", name(rest), range->limit), std::move(last)));
     return b;
   }
-  if (ways > 1) return join(interleaved(v, a, ways, leaf));
   std::int64_t full = extent / lanes * lanes;
+  if (!range && full && (ways > 1 || extent > full)) {
+    v.along_row(b, ways, [&](Block& inside, const Expr& way) {
+      if (ways > 1)
+        leaf(inside, way);
+      else
+        inside = body();
+    });
+    return b;
+  }
   if (full > lanes) {
     v.set(a, i);
     Block inside = body();

@@ -24,7 +24,7 @@ using InterleavedLeaf = std::function<void(tree::Block&, const tree::Expr& way)>
 /// Loops over `axes`, the first one outermost, around what `leaf` makes. The vector axis goes in steps of the lanes,
 /// then comes its tail: leaf is called for each copy of the innermost statements, with v's place and tail set.
 tree::Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, const Leaf& leaf);
-/// The same, but that the vector axis, unless `ways` is 1, is unrolled so many times: each vector has its own way.
+/// The same, but that the vectors of the vector axis, which is the innermost one, take turns among `ways` accumulators.
 tree::Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, int ways,
                  const InterleavedLeaf& leaf);
 

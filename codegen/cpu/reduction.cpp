@@ -17,7 +17,8 @@ namespace {
 /// In a vector with fewer lanes, the others get what changes nothing.
 Expr masked(const Values& v, const Step& s, Expr value, bool across) {
   if (!across || !v.tail) return value;
-  return call("v_keep_n", {std::move(value), v.tail, tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY)});
+  const Expr other = tree::real(s.reduction == Reduction::sum ? 0 : -INFINITY);
+  return call(v.some ? "v_keep_some" : "v_keep_n", {std::move(value), v.tail, other});
 }
 
 }  // namespace
@@ -38,6 +39,10 @@ Expr accumulate(Values& v, const Step& s, Block& b, Expr sum, bool across) {
   if (multiplies && (!across || !v.tail || zero_in_tail)) {
     Expr a = v.evaluate(b, e.a), c = v.evaluate(b, e.b);
     return call("v_fma", {std::move(a), std::move(c), std::move(sum)});
+  }
+  if (multiplies && v.some) {
+    Expr a = v.evaluate(b, e.a), c = v.evaluate(b, e.b);
+    return call("v_fma_some", {std::move(a), std::move(c), std::move(sum), v.tail});
   }
   return accumulate(s, std::move(sum), masked(v, s, v.evaluate(b, s.value), across));
 }

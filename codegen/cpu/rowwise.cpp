@@ -188,9 +188,7 @@ void pass_over_row(Values& v, Block& b, const Pass& pass, const LoopBounds& boun
       b.push_back(tree::declare("vec", name_of(s), identity(v.step(s))));
       continue;
     }
-    b.push_back(tree::declare("vec", fmt::format("{}[{}]", name_of(s), ways), nullptr));
-    b.push_back(
-        tree::unroll("way", integer(ways), {tree::assign(tree::print(sum_of(s, name("way"))), identity(v.step(s)))}));
+    b.push_back(tree::declare(fmt::format("Accumulators<{}>", ways), name_of(s), identity(v.step(s))));
   }
   const Tile together{{group.axis, rows.together}};
   const bool one_row = rows.together.one();
@@ -198,7 +196,7 @@ void pass_over_row(Values& v, Block& b, const Pass& pass, const LoopBounds& boun
     v.reset();
     for (const Access& read : rows.prefetched) {
       const Expr at = v.offset_of(read) + integer(group.rows * v.step_of(read, group.axis));
-      if (!across || v.tail) continue;
+      if (!across || (v.tail && !v.some)) continue;
       const tree::Statement prefetch = tree::evaluate(call("v_fetch_near", {name(v.argument(read, false)), at}));
       inside.push_back(one_row ? prefetch
                                : tree::when(tree::binary("==", rows.together.count(), integer(1)), {prefetch}));
@@ -266,22 +264,19 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
     v.reset();
     Block statements;
     std::map<ExprId, Expr> statistics;
-    Block each;
     for (ExprId e : needs[w]) {
       const std::string statistic = name_of_statistic(v, e);
-      const auto at = [&](const Expr& which_row) {
-        return call("v_set", {tree::index(name(statistic + "s"), which_row)});
-      };
+      const std::string of_rows = statistic + "s";
       if (rows.one()) {
-        statements.push_back(tree::declare("const vec", statistic, at(which)));
+        statements.push_back(
+            tree::declare("const vec", statistic, call("v_set", {tree::index(name(of_rows), which)})));
         statistics[e] = name(statistic);
-        continue;
+      } else {
+        statements.push_back(tree::declare(fmt::format("const RowStatistic<{}>", tree::print(rows.count())), statistic,
+                                           name(of_rows) + which));
+        statistics[e] = tree::index(name(statistic), name("row"));
       }
-      statements.push_back(tree::declare("vec", fmt::format("{}[{}]", statistic, tree::print(rows.count())), nullptr));
-      each.push_back(tree::assign(statistic + "[row]", at(which + name("row"))));
-      statistics[e] = tree::index(name(statistic), name("row"));
     }
-    if (!each.empty()) statements.push_back(tree::unroll("row", rows.count(), std::move(each)));
     v.know(std::move(statistics));
     // The second pass prefetches what the first one is going to read of a later row.
     pass_over_row(v, statements, passes[w], bounds, group,

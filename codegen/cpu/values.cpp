@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
+#include <utility>
+
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 
@@ -66,12 +69,9 @@ Expr Values::along(int axis, std::int64_t stride) const {
 }
 Expr Values::of_lanes(const std::string& load, const std::string& of, Expr at) const {
   if (!tail) return call(load + of, {std::move(at)});
-  return call(load + (whole ? "_some" : "_n") + of, {std::move(at), lanes_in_use()});
+  return call(load + (some ? "_some" : "_n") + of, {std::move(at), tail});
 }
-Expr Values::lanes_in_use() const {
-  if (!tail) return name("lanes");
-  return whole ? tree::choose(whole, name("lanes"), tail) : tail;
-}
+Expr Values::lanes_in_use() const { return tail ? tail : name("lanes"); }
 Expr Values::dense_load(Expr at) const {
   if (vector < 0) return call("v_load_n", {std::move(at), integer(1)});
   return of_lanes("v_load", "", std::move(at));
@@ -83,7 +83,7 @@ void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std:
     b.push_back(tree::evaluate(call("v_store" + of, {std::move(at), std::move(value)})));
   else
     b.push_back(tree::evaluate(
-        call((whole ? "v_store_some" : "v_store_n") + of, {std::move(at), std::move(value), lanes_in_use()})));
+        call((some ? "v_store_some" : "v_store_n") + of, {std::move(at), std::move(value), tail})));
 }
 
 std::vector<std::int64_t> Values::offsets_of_outer() const {
@@ -218,20 +218,22 @@ std::vector<Values::TileLoop> Values::loops_of(const Tile& tile) const {
 
 void Values::unrolled(Block& b, const Tile& tile, const std::function<void(Block&)>& inside) {
   const std::vector<Place> kept = place;
-  const Expr kept_tail = tail;
+  const auto kept_lanes = std::pair{tail, some};
   for (const auto& [axis, piece] : tile)
-    if (axis == vector) tail = piece.tail ? integer(piece.tail) : nullptr;
+    if (axis == vector) std::tie(tail, some) = std::pair{piece.tail ? integer(piece.tail) : nullptr, false};
   Unrolled u;
   u.loops = loops_of(tile);
   for (const TileLoop& l : u.loops) {
     const Expr at = name(l.variable);
     place[l.axis].within = at * (l.axis == vector ? target.lanes : 1);
-    if (l.axis == vector && tail) whole = tree::binary("<", at, integer(l.piece.points - 1));
+    if (l.axis != vector || !tail) continue;
+    tail = tree::choose(tree::binary("<", at, integer(l.piece.points - 1)), name("lanes"), tail);
+    some = true;
   }
   Block body;
-  unrolled_ = &u;
+  Unrolled* const around = std::exchange(unrolled_, &u);
   inside(body);
-  unrolled_ = nullptr;
+  unrolled_ = around;
   b.insert(b.end(), u.before.begin(), u.before.end());
   b.insert(b.end(), u.arrays.begin(), u.arrays.end());
   const auto loop_of = [](const TileLoop& l, Block turns) {
@@ -245,8 +247,25 @@ void Values::unrolled(Block& b, const Tile& tile, const std::function<void(Block
   if (!u.loops.empty()) body = {loop_of(u.loops.front(), std::move(body))};
   b.insert(b.end(), body.begin(), body.end());
   place = kept;
-  tail = kept_tail;
-  whole = nullptr;
+  std::tie(tail, some) = kept_lanes;
+}
+
+void Values::along_row(Block& b, int ways, const std::function<void(Block&, const Expr& way)>& inside) {
+  const std::string i = axis_name(vector);
+  const std::int64_t points = extent[vector];
+  Unrolled u;
+  u.loops = {{vector, {points, 0}, ""}};
+  set(vector, name(i));
+  if (points % target.lanes) std::tie(tail, some) = std::pair{name("some"), true};
+  Block body;
+  Unrolled* const around = std::exchange(unrolled_, &u);
+  inside(body, ways > 1 ? name("way") : integer(0));
+  unrolled_ = around;
+  b.insert(b.end(), u.before.begin(), u.before.end());
+  b.push_back(tree::each("along_row", fmt::format("{}, {}", points, ways), nullptr,
+                         {{"auto", i}, {"auto", ways > 1 ? "way" : ""}, {"auto", tail ? "some" : ""}}, std::move(body)));
+  b.back().always_inline = true;
+  std::tie(tail, some) = std::pair{nullptr, false};
 }
 
 Block& Values::block_of(Block& b, ExprId e) {

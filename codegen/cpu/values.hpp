@@ -58,6 +58,9 @@ class Values : public ExprRenderer {
   /// Unrolled loops over a register tile around what `inside` makes, with the place set to their variables. Of what it
   /// evaluates, that which one of them does not change is computed once for all its turns.
   void unrolled(tree::Block& b, const Tile& tile, const std::function<void(tree::Block&)>& inside);
+  /// A loop along all of the vector axis, tail included, whose vectors reduce into `ways` interleaved accumulators in
+  /// turns (simd/along_row.h). What the axis does not change is computed once, before it.
+  void along_row(tree::Block& b, int ways, const std::function<void(tree::Block&, const tree::Expr& way)>& inside);
 
   /// Begins another function of the kernel, whose lanes run along another axis.
   void restart(int along_lanes);
@@ -100,7 +103,7 @@ class Values : public ExprRenderer {
   std::vector<std::int64_t> extent;  ///< by axis; -1: the batch
   std::vector<Place> place;
   tree::Expr tail;   ///< lanes in use; null: all
-  tree::Expr whole;  ///< with a tail: whether all are in use nevertheless; null: no
+  bool some = false;  ///< whether a tail may be all lanes nevertheless
   /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
   /// on the stack, a block of them.
   AttentionAxes block;
@@ -115,7 +118,9 @@ class Values : public ExprRenderer {
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
   std::vector<std::int64_t> key_of(ExprId e) override;
-  bool gets_name(ExprId, const tree::Expr& value) override { return value->kind == tree::Node::Kind::call; }
+  bool gets_name(ExprId e, const tree::Expr& value) override {
+    return value->kind == tree::Node::Kind::call && expression(e).kind != Expression::Kind::constant;
+  }
   /// Unrolled loops, and what of their bodies is made before them.
   struct Unrolled {
     std::vector<TileLoop> loops;             ///< the innermost last

@@ -158,7 +158,7 @@ class File : EntryWriter {
   }
 
   Place place_of(const Plan& plan, const Buffer& buffer) const override {
-    return {in_batch(where_of(plan, buffer)), slot_of(buffer), ""};
+    return {in_batch(where_of(plan, buffer)), slot_of(buffer)};
   }
 
   Expr packed(const Plan& plan, const Tensor& t) override {

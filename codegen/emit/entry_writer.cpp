@@ -96,11 +96,10 @@ Block EntryWriter::declare_scratch(const Plan& plan, std::set<std::string> taken
     while (!taken.insert(n).second) n += "_";
     scratch_name_[tensor] = n;
     const Place place = place_of(plan, buffer);
-    b.push_back(tree::comment(fmt::format("{}{}{}, live from kernel {} to {}", dims_of(t, plan.layouts[tensor]),
-                                          t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", place.comment,
-                                          buffer.first, buffer.last)));
     b.push_back(tree::declare((t.element == DType::real ? dialect_.real : name_of(t.element)) + "* const", n,
                               cast(t.element, name("scratch") + place.offset)));
+    b.back().note = fmt::format("{}{}, kernels {} to {}", dims_of(t, plan.layouts[tensor]),
+                                t.slots > 1 ? fmt::format(" x {} slots", t.slots) : "", buffer.first, buffer.last);
   }
   return b;
 }

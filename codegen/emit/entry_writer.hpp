@@ -41,7 +41,6 @@ class EntryWriter {
   struct Place {
     tree::Expr offset;
     Extent slot;
-    std::string comment;  ///< behind its shape
   };
   virtual Place place_of(const Plan& plan, const Buffer& buffer) const = 0;
   /// A pointer to a tensor in the packed memory.

@@ -44,7 +44,8 @@ class Numbered {
       s.value = renamed(s.value);
       if (s.kind == Kind::assign) use(s.name);
       if (s.kind == Kind::declare || s.kind == Kind::lambda || s.kind == Kind::loop) declare(s.name);
-      for (tree::Parameter& p : s.parameters) declare(p.name);
+      for (tree::Parameter& p : s.parameters)
+        if (!p.name.empty()) declare(p.name);
       s.limit = renamed(s.limit);
       block(s.body);
       block(s.otherwise);

@@ -53,7 +53,7 @@ std::string variable(const std::string& declared) {
       "velocity", "average", "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale",
       "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
       "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
-      "tile", "way", "line", "kept", "epilogue", "transposed"};
+      "tile", "way", "some", "line", "kept", "epilogue", "transposed", "own", "here"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||
@@ -216,13 +216,20 @@ Statement loop(std::string type, std::string name, Expr from, Expr while_true, s
   s.body = std::move(body);
   return s;
 }
-Statement unroll(std::string name, const Expr& turns, Block body) {
+Statement each(std::string function, std::string arguments, Expr first, std::vector<Parameter> parameters, Block body) {
   Statement s;
-  s.kind = Statement::Kind::unroll;
-  s.type = print(turns);
-  s.parameters = {{"auto", std::move(name)}};
+  s.kind = Statement::Kind::each;
+  s.name = std::move(function);
+  s.type = std::move(arguments);
+  s.value = std::move(first);
+  s.parameters = std::move(parameters);
   s.body = std::move(body);
-  if (s.body.size() == 1 && s.body[0].kind == Statement::Kind::unroll && s.body[0].parameters.size() == 1) {
+  return s;
+}
+Statement unroll(std::string name, const Expr& turns, Block body) {
+  Statement s = each("unroll", print(turns), nullptr, {{"auto", std::move(name)}}, std::move(body));
+  if (s.body.size() == 1 && s.body[0].kind == Statement::Kind::each && s.body[0].name == "unroll" &&
+      s.body[0].parameters.size() == 1) {
     Statement inner = std::move(s.body[0]);
     s.type += ", " + inner.type;
     s.parameters.push_back(std::move(inner.parameters[0]));
@@ -302,7 +309,8 @@ class Checker {
     for (; declared_.size() > declared; declared_.pop_back()) names_.erase(declared_.back());
   }
   void use(const std::string& n) const {
-    if (!names_.contains(n) && !known_.contains(n) && !n.starts_with("constant<"))
+    const std::string without_arguments = n.substr(0, n.find('<'));
+    if (!names_.contains(n) && !known_.contains(n) && !known_.contains(without_arguments) && !n.starts_with("constant<"))
       throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
   }
   void expression(const Expr& e) const {
@@ -316,12 +324,13 @@ class Checker {
     const std::size_t outer = declared_.size();
     for (const Statement& s : b) {
       expression(s.value);
-      if (s.kind == Statement::Kind::assign) use(variable_of(s));
+      if (s.kind == Statement::Kind::assign || (s.kind == Statement::Kind::each && s.name != "unroll")) use(variable_of(s));
       if (s.kind == Statement::Kind::declare || s.kind == Statement::Kind::lambda) add(variable_of(s));
       const std::size_t here = declared_.size();
       if (s.kind == Statement::Kind::loop) add(s.name);
       if (s.kind == Statement::Kind::lambda && !s.type.empty()) add(s.type);
-      for (const Parameter& p : s.parameters) add(p.name);
+      for (const Parameter& p : s.parameters)
+        if (!p.name.empty()) add(p.name);
       expression(s.limit);
       block(s.body);
       block(s.otherwise);
@@ -335,6 +344,8 @@ class Checker {
   std::set<std::string> names_;
   std::vector<std::string> declared_;
 };
+
+std::string text_of(const Parameter& p) { return p.name.empty() ? p.type : p.type + " " + p.name; }
 
 class Printer {
  public:
@@ -373,7 +384,7 @@ class Printer {
   void statement(const Statement& s) {
     switch (s.kind) {
       case Statement::Kind::declare:
-        value(s.type + " " + s.name + (s.value ? " = " : ""), s.value);
+        declare(s);
         break;
       case Statement::Kind::assign:
         value(s.name + " = ", s.value);
@@ -428,11 +439,13 @@ class Printer {
                    s.body, "};");
         break;
       }
-      case Statement::Kind::unroll: {
+      case Statement::Kind::each: {
         std::string names;
-        for (const Parameter& p : s.parameters)
-          names += fmt::format("{}{} {}", names.empty() ? "" : ", ", p.type, p.name);
-        enclosed(fmt::format("unroll<{}>([&]({}) {{", s.type, names), s.body, "});");
+        for (const Parameter& p : s.parameters) names += (names.empty() ? "" : ", ") + text_of(p);
+        enclosed(fmt::format("{}{}({}[&]{} {}{{", s.name, s.type.empty() ? "" : "<" + s.type + ">",
+                             s.value ? print(s.value) + ", " : "", names.empty() ? "" : "(" + names + ")",
+                             s.always_inline ? "__attribute__((always_inline)) " : ""),
+                 s.body, "});");
         break;
       }
     }
@@ -454,6 +467,13 @@ class Printer {
     std::vector<std::string> items;
     for (const Expr& o : e->operands) items.push_back(print(o));
     list(head + e->text + "(", items, ");");
+  }
+  void declare(const Statement& s) {
+    const std::string head = s.type + " " + s.name + (s.value ? " = " : "");
+    const std::string text = head + (s.value ? print(s.value) : "") + ";  // " + s.note;
+    if (!s.note.empty() && 2 * depth + text.size() <= columns) return line(text);
+    if (!s.note.empty()) line("// " + s.note);
+    value(head, s.value);
   }
   void body(const std::string& head, const Block& b) {
     bool plain = b.size() == 1 && (b[0].kind == Statement::Kind::evaluate || b[0].kind == Statement::Kind::assign);
@@ -486,7 +506,7 @@ class Printer {
 
 std::vector<std::string> parameter_texts(const Function& f) {
   std::vector<std::string> items;
-  for (const Parameter& p : f.parameters) items.push_back(p.name.empty() ? p.type : p.type + " " + p.name);
+  for (const Parameter& p : f.parameters) items.push_back(text_of(p));
   return items;
 }
 
@@ -517,7 +537,7 @@ bool uses(const Block& block, const std::string& variable) {
 bool calls(const Block& block, std::string_view begin) {
   return std::any_of(block.begin(), block.end(), [&](const Statement& s) {
     return calls(s.value, begin) || calls(s.limit, begin) || calls(s.body, begin) || calls(s.otherwise, begin) ||
-           (s.kind == Statement::Kind::unroll && std::string_view("unroll").starts_with(begin));
+           (s.kind == Statement::Kind::each && s.name.starts_with(begin));
   });
 }
 
@@ -526,8 +546,7 @@ void check(const Function& function, const std::set<std::string>& known) { Check
 std::string print(const Function& f) {
   Printer p;
   for (const std::string& c : f.comment) p.line("// " + c);
-  if (f.noinline) p.line("[[gnu::noinline]]");
-  p.list(head(f), parameter_texts(f), ") {");
+  p.list((f.noinline ? "[[gnu::noinline]] " : "") + head(f), parameter_texts(f), ") {");
   p.depth = 1;
   p.block(f.body);
   p.depth = 0;

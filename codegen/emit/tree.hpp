@@ -57,7 +57,7 @@ struct Statement {
     assign,
     evaluate,
     loop,
-    unroll,
+    each,
     lambda,
     when,
     scope,
@@ -67,13 +67,15 @@ struct Statement {
     blank
   } kind = Kind::blank;
   std::string
-      type;  ///< of a declaration, or of a loop's variable; unrolled: how many turns, "6, 4"; lambda: its constant
-  std::string name;  ///< declared or assigned variable or array element; loop variable; text of a comment or pragma
-  Expr value;        ///< initial value, assigned value, call, condition, returned value
+      type;  ///< of a declaration, or of a loop's variable; each: template arguments, "6, 4"; lambda: its constant
+  std::string name;  ///< declared or assigned variable or element; loop variable; comment, pragma; each: the function
+  Expr value;        ///< initial value, assigned value, call, condition, returned value; each: first argument, or null
   Expr limit;        ///< loop: runs while `limit` holds
   std::int64_t step = 1;
   bool noinline = false;              ///< of a lambda: compilers shall not inline it
-  std::vector<Parameter> parameters;  ///< of a lambda, or the variables of unrolled loops
+  std::string note;                   ///< of a declaration: a comment behind it, or above where that is too long
+  bool always_inline = false;         ///< of a lambda that is passed on: compilers shall inline it wherever it is called
+  std::vector<Parameter> parameters;  ///< of a lambda; unused ones have no name
   Block body, otherwise;              ///< `otherwise`: of a condition
 };
 
@@ -87,6 +89,8 @@ Statement loop(std::string type, std::string name, Expr from, Expr while_true, s
 /// A loop that compilers unroll: `unroll<turns>([&](auto name) { body });` of simd/unroll.h. One whose body is nothing
 /// but another unrolled loop becomes one with it.
 Statement unroll(std::string name, const Expr& turns, Block body);
+/// function<arguments>(first, [&](parameters) { body }); of a function that calls the lambda, at several places perhaps.
+Statement each(std::string function, std::string arguments, Expr first, std::vector<Parameter> parameters, Block body);
 /// const auto name = [=](parameters) { body };
 Statement lambda(std::string name, std::vector<Parameter> parameters, Block body);
 /// const auto name = [&]<int constant>(Constant<constant>, parameters) { body }; which is always inlined.

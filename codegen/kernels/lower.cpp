@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/find_if.hpp>
 #include <set>
 #include <tuple>
 
@@ -403,16 +406,106 @@ class Lowering {
     return clean;
   }
 
+  bool is_backward(NodeId id) const { return loss_ != graph::none && id > loss_; }
+
+  /// Whether a node is computed, by operations of its own module up to the products that they begin with, of one that
+  /// `found` says yes to; itself perhaps.
+  bool comes_from(NodeId id, const std::string& path, const std::function<bool(NodeId)>& found) const {
+    if (found(id)) return true;
+    const Node& n = graph_[id];
+    if (n.path != path || n.op == Op::einsum || n.op == Op::carry_out) return false;
+    return ranges::any_of(n.operands, [&](NodeId operand) { return comes_from(operand, path, found); });
+  }
+  bool is_softmax(NodeId id) const {
+    return comes_from(id, graph_[id].path, [&](NodeId of) { return graph_[of].op == Op::reduce_max; });
+  }
+  NodeId without_copies(NodeId id) const {
+    while (graph_[id].op == Op::copy) id = graph_[id].operands[0];
+    return id;
+  }
+
+  /// Below a module: what an operand is the result of ("v_mappings.0") or the parameter that it is ("in_proj").
+  std::string origin_of(NodeId id, const std::string& path) const {
+    const Node* n = &graph_[id];
+    while (n->op != Op::parameter && n->path == path && n->operands.size() == 1) n = &graph_[n->operands[0]];
+    std::string from = n->op == Op::parameter ? n->name : n->path;
+    if (!from.starts_with(path) || from.size() <= path.size()) return "";
+    from.erase(0, path.empty() ? 0 : path.size() + 1);
+    for (const char* const kind : {".weight", "_weight"})
+      if (from.ends_with(kind)) from.erase(from.size() - std::string_view(kind).size());
+    return from == "weight" ? "" : from;
+  }
+
+  /// The axis of a module's product along which its softmax runs, where it is the scores; else -1.
+  int softmax_axis(NodeId product) const {
+    const std::string& path = graph_[product].path;
+    for (NodeId id = product + 1; id < static_cast<NodeId>(graph_.nodes.size()); ++id)
+      if (const Node& n = graph_[id]; n.op == Op::reduce_max && n.path == path && n.axes.size() == 1 &&
+                                      n.region == graph_[product].region &&
+                                      comes_from(n.operands[0], path, [&](NodeId of) { return of == product; }))
+        return n.axes[0];
+    return -1;
+  }
+
+  /// What a product's operand is to attention.
+  std::string role_of(NodeId product, std::size_t operand) const {
+    const Node& n = graph_[product];
+    if (const int axis = softmax_axis(product); axis >= 0 && axis < static_cast<int>(n.letters.back().size())) {
+      const bool keys = ranges::contains(n.letters[operand], n.letters.back()[axis]);
+      return keys ? "key" : "query";
+    }
+    for (std::size_t other = 0; other < n.operands.size(); ++other)
+      if (is_softmax(n.operands[other])) return other == operand ? "probabilities" : "value";
+    return origin_of(n.operands[operand], n.path);
+  }
+
+  /// What a product makes: scores, a sum weighted by probabilities, the gradient of which operand.
+  std::string work_of_product(NodeId id) const {
+    const Node& n = graph_[id];
+    if (!is_backward(id)) {
+      if (softmax_axis(id) >= 0) return "scores";
+      if (ranges::any_of(n.operands, [&](NodeId operand) { return is_softmax(operand); })) return "weighted_values";
+    }
+    for (const NodeId operand : n.operands) {
+      if (graph_[operand].op == Op::parameter)
+        if (const std::string from = origin_of(operand, n.path); !from.empty()) return from;
+      if (!is_backward(id) || is_backward(operand)) continue;
+      for (NodeId forward = 0; forward < id; ++forward) {
+        const Node& f = graph_[forward];
+        if (f.op != Op::einsum || f.path != n.path || f.operands.size() != 2 || is_backward(forward)) continue;
+        for (const std::size_t k : {0, 1})
+          if (without_copies(f.operands[k]) == without_copies(operand))
+            if (const std::string role = role_of(forward, 1 - k); !role.empty()) return role;
+      }
+    }
+    return "matmul";
+  }
+
   /// What tells a kernel from others of its module.
   std::string work_of(const Kernel& k) const {
     const auto has = [&](Op op) { return ranges::any_of(k.nodes, [&](NodeId id) { return graph_[id].op == op; }); };
     if (has(Op::reduce_max)) return "softmax";
-    if (has(Op::einsum)) return "matmul";
+    for (const NodeId id : k.nodes)
+      if (graph_[id].op == Op::einsum) return work_of_product(id);
     return std::string(op_name(graph_[k.nodes.back()].op));
   }
 
+  /// What tells a kernel from others of its module that do the same: the output that it writes, where what it reads
+  /// comes from, its first operation.
+  std::vector<std::string> details_of(const Kernel& k, const std::string& path) const {
+    std::vector<std::string> details;
+    for (const NodeId id : k.nodes)
+      if (claim(id).kind == Claim::Kind::output) details.push_back(graph_.outputs[claim(id).output].name);
+    for (const NodeId id : k.nodes)
+      for (const NodeId operand : graph_[id].operands)
+        if (const std::string from = origin_of(operand, path); !from.empty()) details.push_back(from);
+    for (const NodeId id : k.nodes) details.emplace_back(op_name(graph_[id].op));
+    return details;
+  }
+
   /// A name that people recognise: the module's path, and forward, backward, or which parameter's gradient. A module's
-  /// second kernel and those behind it are named after what they do as well, and numbered where that is the same again.
+  /// second kernel and those behind it are named after what they do as well, and then after what tells them apart; they
+  /// are numbered where nothing does.
   void name_kernels() {
     std::map<std::string, int> used;
     for (Kernel& k : out_.kernels) {
@@ -420,23 +513,28 @@ class Lowering {
       bool backward = false;
       for (NodeId id : k.nodes) {
         if (path.empty()) path = graph_[id].path;
-        backward |= loss_ != graph::none && id > loss_;
+        backward |= is_backward(id);
         if (claim(id).kind == Claim::Kind::output && gradient.empty()) {
           const Output& o = graph_.outputs[claim(id).output];
           if (o.kind == Output::Kind::gradient && o.parameter != graph::none) gradient = o.name;
         }
       }
       const std::string direction = backward ? ".backward" : ".forward";
-      std::string name = gradient.empty() ? path + direction : gradient + ".gradient";
-      if (gradient.empty() && path.empty())
-        name = loss_ == graph::none && out_.kind != ProgramKind::forward
-                   ? out_.name
-                   : std::string(op_name(graph_[k.nodes.back()].op)) + name;
-      std::string clean = identifier(name);
-      if (gradient.empty() && !path.empty() && used.contains(clean)) {
-        clean = identifier(path + "." + work_of(k) + direction);
-      }
-      int n = ++used[clean];
+      const bool program = gradient.empty() && path.empty() && loss_ == graph::none && out_.kind != ProgramKind::forward;
+      const std::string module = program ? out_.name : path, end = program ? "" : direction;
+      std::vector<std::string> names;
+      if (!gradient.empty())
+        names = {gradient + ".gradient"};
+      else if (!module.empty())
+        names = {module + end, module + "." + work_of(k) + end};
+      else
+        names = {work_of(k) + end};
+      if (gradient.empty())
+        for (const std::string& detail : details_of(k, path))
+          names.push_back((module.empty() ? "" : module + ".") + work_of(k) + "." + detail + end);
+      const auto free = ranges::find_if(names, [&](const std::string& name) { return !used.contains(identifier(name)); });
+      const std::string clean = identifier(free == names.end() ? names[std::min<std::size_t>(1, names.size() - 1)] : *free);
+      const int n = ++used[clean];
       k.name = n == 1 ? clean : fmt::format("{}_{}", clean, n);
     }
   }

@@ -163,7 +163,7 @@ std::size_t longest_with_tiles(const std::string& text) {
   std::istringstream lines(text);
   std::size_t longest = 0, count = 0;
   for (std::string line; std::getline(lines, line);) {
-    if (line == "[[gnu::noinline]]")
+    if (line.starts_with("[[gnu::noinline]] static "))
       count = 1;
     else if (count)
       ++count;
@@ -217,6 +217,32 @@ TEST(Emit, ConstantsAreFilledByTheRunAndNotStoredOneByOne) {
     EXPECT_NE(text.find(", 2, 784, real(0.0));"), std::string::npos) << isa << ": between the columns of the map";
     EXPECT_NE(text.find(", 32, 120, real(0.0));"), std::string::npos) << isa << ": beside the rows of all channels";
   }
+}
+
+/// The kernels of a file whose names end in a number.
+std::vector<std::string> numbered_kernels(const std::string& text) {
+  const std::string begin = "static void ";
+  std::istringstream lines(text);
+  std::vector<std::string> found;
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t at = line.find(begin), end = line.find('(');
+    if (at == std::string::npos || end == std::string::npos || end < at) continue;
+    const std::string name = line.substr(at + begin.size(), end - at - begin.size());
+    const std::string last = name.substr(name.rfind('_') + 1);
+    if (last.find_first_not_of("0123456789") == std::string::npos) found.push_back(name);
+  }
+  return found;
+}
+
+TEST(Emit, NamesKernelsAfterWhatTellsThemApartAndNotByNumbers) {
+  GeneratorOptions options;
+  options.train = true;
+  options.isas = {"scalar"};
+  const auto files = codegen::generate(trace<models::CifarVit<{}>>("vit_cifar"), options);
+  EXPECT_EQ(numbered_kernels(files.at("vit_cifar_scalar.cpp")), std::vector<std::string>{});
+  EXPECT_EQ(numbered_kernels(vit_mnist().at("vit_mnist_scalar.cpp")), std::vector<std::string>{});
+  EXPECT_EQ(numbered_kernels("static void left_forward_2(\nstatic void right_forward("),
+            std::vector<std::string>{"left_forward_2"});
 }
 
 TEST(Emit, LeavesNothingOfTheMachineItRanOnInTheText) {

@@ -189,6 +189,27 @@ TEST(TreePrint, WritesLoopsThatCompilersUnrollAsCallsOfALambda) {
   EXPECT_FALSE(calls({fma[1]}, "unroll"));
 }
 
+TEST(TreePrint, WritesAFunctionThatCallsALambdaAgainAndAgainWithoutNamesThatNothingReads) {
+  Statement s = each("along_row", "65, 4", nullptr, {{"auto", "d"}, {"auto", ""}}, {uses("d"), uses("d")});
+  s.always_inline = true;
+  EXPECT_EQ(print({s}, 0),
+            "along_row<65, 4>([&](auto d, auto) __attribute__((always_inline)) {\n  f(d);\n  f(d);\n});\n");
+  EXPECT_TRUE(calls({s}, "along_row"));
+  EXPECT_FALSE(calls({s}, "unroll"));
+  EXPECT_EQ(print({each("each_image", "", name("batch"), {{"const Team&", "team"}},
+                        {each("team.alone", "", nullptr, {}, {uses("i")})})},
+                  1),
+            "  each_image(batch, [&](const Team& team) {\n    team.alone([&] { f(i); });\n  });\n");
+}
+
+TEST(TreePrint, WritesWhatADeclarationIsBehindItOrAboveItWhereTheLineWouldBeTooLong) {
+  Statement s = declare("float* const", "x", name("scratch"));
+  s.note = "[B, 3], kernels 0 to 1";
+  EXPECT_EQ(print({s}, 1), "  float* const x = scratch;  // [B, 3], kernels 0 to 1\n");
+  s.name = std::string(80, 'n');
+  EXPECT_EQ(print({s}, 1), "  // [B, 3], kernels 0 to 1\n  float* const " + s.name + " = scratch;\n");
+}
+
 TEST(TreePrint, WritesALambdaOfAConstantThatIsAlwaysInlinedAndOneThatIsNot) {
   EXPECT_EQ(print({lambda_of_constant("tile", "rows", {{"const std::int64_t", "n"}}, {uses("n"), uses("rows")})}, 0),
             "const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {\n"
@@ -210,6 +231,8 @@ TEST(TreeCheck, ConstantsOfLambdasAndVariablesOfUnrolledLoopsAreKnownInsideThemA
             "");
   EXPECT_NE(refusal({lambda_of_constant("tile", "rows", {{"int", "n"}}, inside), uses("rows")}), "");
   EXPECT_NE(refusal({unroll("row", integer(2), {uses("row")}), uses("row")}), "");
+  EXPECT_NE(refusal({each("unknown", "3", nullptr, {{"auto", "row"}}, {uses("row")})}), "");
+  EXPECT_EQ(refusal({each("f", "3", nullptr, {{"auto", "row"}}, {uses("row")})}), "");
 }
 
 TEST(TreeCheck, ALambdasParametersAreKnownInsideItAlone) {

@@ -9,10 +9,12 @@ template <int nearness = 2, class T>
   (void)first, (void)at;
 #endif
 }
-/// The same, to the nearest cache.
+/// The same, to the nearest cache, of so many lines.
 template <class T>
-[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-  v_fetch_line<3>(first, at);
+[[gnu::always_inline]] static inline void v_fetch_near(const T* first, std::int64_t at, int lines = 1) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+#pragma GCC unroll 16
+  for (int i = 0; i < lines; ++i) v_fetch_line<3>(first, at + i * line);
 }
 /// The lines of a tile's rows, so many values wide.
 template <class T>

@@ -45,6 +45,12 @@ struct Team {
     return {share(rows, high, i, down), std::min(rows, share(rows, high, i + 1, down)), share(columns, wide, j, across),
             std::min(columns, share(columns, wide, j + 1, across))};
   }
+  /// Calls f on one thread, for which the others wait.
+  template <class F>
+  void alone(const F& f) const {
+    if (part == 0) f();
+    wait();
+  }
   /// Until all of the team have come here: what they have written can be read.
   void wait() const {
 #if defined(_OPENMP)
@@ -64,4 +70,15 @@ struct Team {
   const std::int64_t each = batch / count;
   if (rest) return {each * count, batch, mine, count};
   return {each * mine, each * (mine + 1), 0, 1};
+}
+/// Calls f for every image, on the threads of its team.
+template <class F>
+[[maybe_unused]] static void each_image(std::int64_t batch, const F& f) {
+#if defined(_OPENMP)
+#pragma omp parallel
+#endif
+  for (std::int64_t rest = 0; rest < 2; ++rest) {
+    const Team team = team_of(batch, rest);
+    for (std::int64_t image = team.first; image < team.last; ++image) f(team, image);
+  }
 }
