@@ -344,6 +344,15 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
   }
 }
 
+/// Stores so many of one number, `apart` values apart. Not inlined: of stores of a constant compilers unroll hundreds,
+/// which Clang takes minutes to merge.
+[[gnu::noinline]] static void v_fill(real* p, std::int64_t apart, std::int64_t count, real value) {
+  std::int64_t i = 0;
+  if (apart == 1)
+    for (; i + lanes <= count; i += lanes) v_store(p + i, v_set(value));
+  for (; i < count; ++i) p[i * apart] = value;
+}
+
 // Prefetch of what lies in DRAM.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
@@ -1400,15 +1409,8 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
 
 // i < 1, b < B, h < H=8, i2 < 64, k < K=32
 static void transformer_blocks_5_attention_copy_backward(real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t h = 0; h < 8; ++h) {
-      for (std::int64_t i2 = 0; i2 < 64; ++i2) {
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec t0 = v_set(real(0.0));
-          v_store(d_transformer_blocks_5_attention_rearrange + (i * 256 + h * 32 + i2 * 768 + k + 768), t0);
-        }
-      }
-    }
+  for (std::int64_t i2 = 0; i2 < 64; ++i2) {
+    v_fill(d_transformer_blocks_5_attention_rearrange + (i2 * 768 + 768), 1, 256, real(0.0));
   }
 }
 
