@@ -254,7 +254,7 @@ void Values::along_row(Block& b, int ways, const std::function<void(Block&, cons
   const std::string i = axis_name(vector);
   const std::int64_t points = extent[vector];
   Unrolled u;
-  u.loops = {{vector, {points, 0}, ""}};
+  if (inner(vector)) u.loops = {{vector, {points, 0}, ""}};
   set(vector, name(i));
   if (points % target.lanes) std::tie(tail, some) = std::pair{name("some"), true};
   Block body;

@@ -59,7 +59,7 @@ class Values : public ExprRenderer {
   /// evaluates, that which one of them does not change is computed once for all its turns.
   void unrolled(tree::Block& b, const Tile& tile, const std::function<void(tree::Block&)>& inside);
   /// A loop along all of the vector axis, tail included, whose vectors reduce into `ways` interleaved accumulators in
-  /// turns (simd/along_row.h). What the axis does not change is computed once, before it.
+  /// turns (simd/along_row.h). What an inner axis, which is the innermost one, does not change is computed before it.
   void along_row(tree::Block& b, int ways, const std::function<void(tree::Block&, const tree::Expr& way)>& inside);
 
   /// Begins another function of the kernel, whose lanes run along another axis.

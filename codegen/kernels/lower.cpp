@@ -6,6 +6,7 @@
 #include <cctype>
 #include <functional>
 #include <map>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find_if.hpp>
@@ -419,8 +420,9 @@ class Lowering {
   bool is_softmax(NodeId id) const {
     return comes_from(id, graph_[id].path, [&](NodeId of) { return graph_[of].op == Op::reduce_max; });
   }
+  /// The node whose values these are, in another order perhaps.
   NodeId without_copies(NodeId id) const {
-    while (graph_[id].op == Op::copy) id = graph_[id].operands[0];
+    while (graph_[id].op == Op::copy || graph_[id].op == Op::rearrange) id = graph_[id].operands[0];
     return id;
   }
 
@@ -447,37 +449,48 @@ class Lowering {
     return -1;
   }
 
-  /// What a product's operand is to attention.
+  /// What a product's operand is: to attention, or the result of which module below; of a list, of which element.
   std::string role_of(NodeId product, std::size_t operand) const {
     const Node& n = graph_[product];
-    if (const int axis = softmax_axis(product); axis >= 0 && axis < static_cast<int>(n.letters.back().size())) {
-      const bool keys = ranges::contains(n.letters[operand], n.letters.back()[axis]);
-      return keys ? "key" : "query";
-    }
-    for (std::size_t other = 0; other < n.operands.size(); ++other)
-      if (is_softmax(n.operands[other])) return other == operand ? "probabilities" : "value";
-    return origin_of(n.operands[operand], n.path);
+    const std::string from = origin_of(n.operands[operand], n.path);
+    std::string role;
+    if (const int axis = softmax_axis(product); axis >= 0 && axis < static_cast<int>(n.letters.back().size()))
+      role = ranges::contains(n.letters[operand], n.letters.back()[axis]) ? "key" : "query";
+    for (std::size_t other = 0; other < n.operands.size() && role.empty(); ++other)
+      if (is_softmax(n.operands[other])) role = other == operand ? "probabilities" : "value";
+    if (role.empty()) return from;
+    return from.find_first_of("0123456789") == std::string::npos ? role : role + "." + from;
+  }
+
+  /// The forward product of a module that has a value as an operand, and which operand it is; -1 where none has.
+  std::pair<NodeId, std::size_t> product_of(NodeId value, const std::string& path) const {
+    for (NodeId id = 0; id < static_cast<NodeId>(graph_.nodes.size()) && !is_backward(id); ++id)
+      for (std::size_t k = 0; graph_[id].op == Op::einsum && graph_[id].path == path && k < 2; ++k)
+        if (k < graph_[id].operands.size() && without_copies(graph_[id].operands[k]) == without_copies(value))
+          return {id, k};
+    return {-1, 0};
   }
 
   /// What a product makes: scores, a sum weighted by probabilities, the gradient of which operand.
   std::string work_of_product(NodeId id) const {
     const Node& n = graph_[id];
+    const auto forward = [&](NodeId operand) { return !is_backward(without_copies(operand)); };
+    const bool weighs = ranges::any_of(n.operands, [&](NodeId operand) { return is_softmax(operand); });
     if (!is_backward(id)) {
       if (softmax_axis(id) >= 0) return "scores";
-      if (ranges::any_of(n.operands, [&](NodeId operand) { return is_softmax(operand); })) return "weighted_values";
+      if (weighs) return "weighted_values";
+    } else if (ranges::all_of(n.operands, forward)) {
+      const NodeId again = product_of(n.operands[0], n.path).first;
+      return again >= 0 ? "recomputed_" + work_of_product(again) : "matmul";
     }
-    for (const NodeId operand : n.operands) {
+    for (const NodeId operand : n.operands)
       if (graph_[operand].op == Op::parameter)
         if (const std::string from = origin_of(operand, n.path); !from.empty()) return from;
-      if (!is_backward(id) || is_backward(operand)) continue;
-      for (NodeId forward = 0; forward < id; ++forward) {
-        const Node& f = graph_[forward];
-        if (f.op != Op::einsum || f.path != n.path || f.operands.size() != 2 || is_backward(forward)) continue;
-        for (const std::size_t k : {0, 1})
-          if (without_copies(f.operands[k]) == without_copies(operand))
-            if (const std::string role = role_of(forward, 1 - k); !role.empty()) return role;
-      }
-    }
+    for (const NodeId operand : n.operands)
+      if (const auto [product, k] = product_of(operand, n.path); is_backward(id) && forward(operand) && product >= 0)
+        if (const std::string role = role_of(product, 1 - k); !role.empty()) return role;
+    for (NodeId before = 0; weighs && !is_backward(before); ++before)
+      if (graph_[before].op == Op::einsum && graph_[before].path == n.path && softmax_axis(before) >= 0) return "value";
     return "matmul";
   }
 
@@ -491,15 +504,20 @@ class Lowering {
   }
 
   /// What tells a kernel from others of its module that do the same: the output that it writes, where what it reads
-  /// comes from, its first operation.
+  /// comes from, its other operations, and those whose results it reads.
   std::vector<std::string> details_of(const Kernel& k, const std::string& path) const {
     std::vector<std::string> details;
+    const std::string work = work_of(k);
     for (const NodeId id : k.nodes)
       if (claim(id).kind == Claim::Kind::output) details.push_back(graph_.outputs[claim(id).output].name);
     for (const NodeId id : k.nodes)
       for (const NodeId operand : graph_[id].operands)
         if (const std::string from = origin_of(operand, path); !from.empty()) details.push_back(from);
-    for (const NodeId id : k.nodes) details.emplace_back(op_name(graph_[id].op));
+    for (const NodeId id : k.nodes)
+      if (op_name(graph_[id].op) != work && graph_[id].op != Op::einsum) details.emplace_back(op_name(graph_[id].op));
+    for (const NodeId id : k.nodes)
+      for (const NodeId operand : graph_[id].operands)
+        if (!ranges::contains(k.nodes, operand)) details.push_back(fmt::format("of_{}", op_name(graph_[operand].op)));
     return details;
   }
 

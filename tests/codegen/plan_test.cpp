@@ -294,7 +294,7 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
     }
   }
   EXPECT_NE(
-      print(forward).find(" with blocks_attn_matmul_forward with blocks_attn_softmax_forward by 45 queries of a head"),
+      print(forward).find(" with blocks_attn_scores_forward with blocks_attn_softmax_forward by 45 queries of a head"),
       std::string::npos)
       << print(forward);
   for (const Plan& small : vit_mnist())
