@@ -32,7 +32,7 @@ int run_summary(const CommandContext& context, const SummaryOptions& options) {
   if (!options.architecture.empty() && !model.predict)
     fail("this program was emitted without CUDA kernels: there is nothing to predict (CUDA in tessera_add_model)");
   if (!options.page.empty()) {
-    spare_models(options.page, Output::other);
+    spare_models(options.page, Output::other, {options.times});
     write_file(options.page, page_of(model, options.times));
     std::cout << options.page.string() << " shows the model\n";
     return 0;

@@ -254,6 +254,7 @@ TEST_F(FeatureCommand, WhatIsReadIsNotWrittenOver) {
   }
   refused(sample({"pack", "--data", at("data"), "-o", at("data/test/dark/d.png")}),
           "cannot write " + at("data/test/dark/d.png") + ": it lies in " + at("data") + ", which is read");
+  refused(sample({"summary", "--html", labels, "--times", labels}), "cannot write " + labels + read);
   EXPECT_TRUE(all() == before);
   // What embed has written among the pictures is replaced.
   ASSERT_EQ(run({"embed", at("pictures"), "-o", at("pictures/f.safetensors")}).code, 0);
