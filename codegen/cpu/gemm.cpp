@@ -163,7 +163,7 @@ Block outlined_epilogue(Block& tile, const std::string& row) {
   tree::Statement epilogue = std::move(*at);
   tile.erase(at);
   epilogue.parameters.insert(epilogue.parameters.end(),
-                             {{"const std::int64_t", "rows"}, {"const std::int64_t", row}});
+                             {{"const int", "rows"}, {"const std::int64_t", row}});
   std::vector<Expr> passed = tile.back().value->operands;
   passed.insert(passed.end(), {name("rows"), name(row)});
   tile.back().value = call(epilogue.name, std::move(passed));

@@ -42,11 +42,24 @@ Values::Values(const Plan& of, int number, const Target& on, int part)
       schedule(part_of(of.schedules.at(std::string(on.name)), number, part)),
       vector(schedule.vector),
       place(kernel.axes.size()),
-      operations_(kernel.expressions.size()) {
+      operations_(kernel.expressions.size()),
+      reads_(kernel.expressions.size()) {
   for (const Axis& axis : kernel.axes) extent.push_back(axis.dim.known() ? axis.dim.value() : -1);
   for (const Expression& e : kernel.expressions)
     for (ExprId operand : {e.a, e.b, e.c})
       if (e.kind == Expression::Kind::op && operand.valid()) ++operations_[operand];
+  reads_ = operations_;
+  for (const Step& step : kernel.steps) {
+    if (step.reduces) ++reads_[step.value];
+    for (const Step::Store& store : step.stores) ++reads_[store.value];
+  }
+}
+
+/// What is short and read once stands where it is read.
+bool Values::gets_name(ExprId e, const Expr& value, bool apart) {
+  constexpr std::size_t longest = 48;
+  if (value->kind != tree::Node::Kind::call || expression(e).kind == Expression::Kind::constant) return false;
+  return apart || reads_[e] > 1 || tree::print(value).size() > longest;
 }
 
 namespace {

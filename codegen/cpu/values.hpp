@@ -118,9 +118,7 @@ class Values : public ExprRenderer {
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
   std::vector<std::int64_t> key_of(ExprId e) override;
-  bool gets_name(ExprId e, const tree::Expr& value) override {
-    return value->kind == tree::Node::Kind::call && expression(e).kind != Expression::Kind::constant;
-  }
+  bool gets_name(ExprId e, const tree::Expr& value, bool apart) override;
   /// Unrolled loops, and what of their bodies is made before them.
   struct Unrolled {
     std::vector<TileLoop> loops;             ///< the innermost last
@@ -135,6 +133,7 @@ class Values : public ExprRenderer {
   tree::Expr offset_in_panels(const Access& access, const Layout& layout) const;
 
   Table<int, ExprId> operations_;  ///< by expression: how many operations read it
+  Table<int, ExprId> reads_;       ///< the same with the steps that reduce or store it
   std::map<ExprId, std::set<int>> axes_of_;
   Unrolled* unrolled_ = nullptr;  ///< those around what is evaluated
 };

@@ -123,7 +123,7 @@ void Values::begin(const std::vector<ExprId>& roots) {
   for (ExprId root : roots) reach(root, uses_);
 }
 
-bool Values::gets_name(ExprId e, const Expr& value) {
+bool Values::gets_name(ExprId e, const Expr& value, bool) {
   const bool plain = value->kind == tree::Node::Kind::name || value->kind == tree::Node::Kind::real;
   return !plain && (uses_[e] > 1 || tree::print(value).size() > long_expression);
 }

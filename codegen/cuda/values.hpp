@@ -61,7 +61,7 @@ class Values : public ExprRenderer {
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
   std::vector<std::int64_t> key_of(ExprId e) override { return {e.number()}; }
-  bool gets_name(ExprId e, const tree::Expr& value) override;
+  bool gets_name(ExprId e, const tree::Expr& value, bool apart) override;
   tree::Expr position(int a) { return linear({{a, 1}}, 0); }
   /// How far apart two neighbours' elements are, and whether one instruction reaches both: of scratch memory, which
   /// begins on a multiple of 16 bytes.

@@ -31,7 +31,7 @@ Expr ExprRenderer::evaluate(Block& b, ExprId e) {
   if (const auto at = values_.find(key); at != values_.end()) return at->second;
   Block& at = block_of(b, e);
   Expr value = make(at, e);
-  if (gets_name(e, value))
+  if (gets_name(e, value, &at != &b))
     value = declare(at, e, fresh(expression(e).kind == Expression::Kind::load ? "x" : "t"), std::move(value));
   return values_[key] = value;
 }

@@ -53,7 +53,8 @@ class ExprRenderer : public KernelView {
   virtual std::vector<tree::Expr> element_of_dropout(const Expression& x) = 0;
   /// Equal keys mean one value.
   virtual std::vector<std::int64_t> key_of(ExprId e) = 0;
-  virtual bool gets_name(ExprId e, const tree::Expr& value) = 0;
+  /// `apart`: it is computed in another block than the one that reads it.
+  virtual bool gets_name(ExprId e, const tree::Expr& value, bool apart) = 0;
   /// Where an expression that is needed in `b` is computed.
   virtual tree::Block& block_of(tree::Block& b, ExprId) { return b; }
   /// Gives a value its name there; the expression by which it is read.

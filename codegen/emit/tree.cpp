@@ -374,7 +374,10 @@ class Printer {
     };
     std::vector<std::string> lines = filled(indent + head, indent.size() + head.size());
     const std::vector<std::string> behind = filled(indent + "    ", indent.size() + 4);
-    if (behind.size() + 1 < lines.size()) {
+    const auto too_long = [](const std::vector<std::string>& all) {
+      return std::any_of(all.begin(), all.end(), [](const std::string& text) { return text.size() > columns; });
+    };
+    if (behind.size() + 1 < lines.size() || (too_long(lines) && !too_long(behind))) {
       lines = behind;
       line(head);
     }
