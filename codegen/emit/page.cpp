@@ -188,8 +188,8 @@ std::map<std::string, std::string> functions_of(const std::string& file) {
   std::istringstream lines(file);
   std::string text, name;
   for (std::string line; std::getline(lines, line);) {
-    if (text.empty() && line.starts_with("static ") && line.find('(') != std::string::npos &&
-        line.find('=') > line.find('(')) {
+    const bool begins = line.starts_with("static ") || line.starts_with("[[gnu::noinline]] static ");
+    if (text.empty() && begins && line.find('(') != std::string::npos && line.find('=') > line.find('(')) {
       const std::size_t bracket = line.find('('), space = line.rfind(' ', bracket);
       name = line.substr(space + 1, bracket - space - 1);
       text = line + "\n";

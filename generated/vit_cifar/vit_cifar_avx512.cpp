@@ -216,10 +216,77 @@ template <int m, int n, class F>
 [[gnu::always_inline]] static inline void unroll(const F& f) {
   unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
 }
+/// The accumulators of a register tile of so many rows and vectors, or of one row of m vectors.
+template <int m, int n = 0>
+struct Accumulators {
+  vec of[m][n];
+  [[gnu::always_inline]] Accumulators(vec first) {
+    unroll<m, n>([&](std::int64_t i, std::int64_t j) { of[i][j] = first; });
+  }
+  [[gnu::always_inline]] vec* operator[](std::int64_t i) { return of[i]; }
+};
+template <int m>
+struct Accumulators<m, 0> {
+  vec of[m];
+  [[gnu::always_inline]] Accumulators(vec first) {
+    unroll<m>([&](std::int64_t i) { of[i] = first; });
+  }
+  [[gnu::always_inline]] vec& operator[](std::int64_t i) { return of[i]; }
+};
+/// A statistic of so many rows, each row's number in all lanes.
+template <int rows>
+struct RowStatistic {
+  vec of[rows];
+  [[gnu::always_inline]] RowStatistic(const real* first) {
+    unroll<rows>([&](std::int64_t row) { of[row] = v_set(first[row]); });
+  }
+  [[gnu::always_inline]] const vec& operator[](std::int64_t row) const { return of[row]; }
+};
 // Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
 [[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
 [[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
   n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it, so
+/// that one addition need not wait for another, and its lanes, a constant once f is inlined.
+template <int n, int ways, class F>
+[[gnu::always_inline]] static inline void along_row(const F& f) {
+  constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
+  constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
+  for (std::int64_t i = 0; i < rest; i += turn)
+    unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  if constexpr (rest < whole)
+    unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
+  if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
+}
+// Of its last vector, with `other`, which changes nothing, in the lanes that are not in use.
+[[maybe_unused]] static inline vec v_keep_some(vec x, int n, real other) {
+  return n == lanes ? x : v_keep_n(x, n, other);
+}
+[[maybe_unused]] static inline vec v_fma_some(vec a, vec b, vec c, int n) {
+  return n == lanes ? v_fma(a, b, c) : v_add(c, v_keep_n(v_mul(a, b), n, 0));
+}
+
+// A micro-kernel's step along k, of a row of B that is contiguous; its last vector has `tail` lanes (0: all).
+/// sum += a * the row of B
+template <int tail, int vectors>
+[[gnu::always_inline]] static inline void axpy(Accumulators<vectors>& sum, vec a, const real* b) {
+  unroll<vectors>([&](std::int64_t j) {
+    sum[j] = v_fma(a, v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes), sum[j]);
+  });
+}
+/// The same of a tile's rows, whose numbers of A lie `apart` from each other.
+template <int tail, int rows, int vectors>
+[[gnu::always_inline]] static inline void rank_one_update(Accumulators<rows, vectors>& sum, const real* a,
+                                                          std::int64_t apart, const real* b) {
+  vec x[vectors];
+  unroll<vectors>(
+      [&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
+  unroll<rows>([&](std::int64_t i) {
+    const vec each = v_set(a[i * apart]);
+    unroll<vectors>([&](std::int64_t j) { sum[i][j] = v_fma(each, x[j], sum[i][j]); });
+  });
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
@@ -446,10 +513,12 @@ template <int nearness = 2, class T>
   (void)first, (void)at;
 #endif
 }
-/// The same, to the nearest cache.
+/// The same, to the nearest cache, of so many lines.
 template <class T>
-[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-  v_fetch_line<3>(first, at);
+[[gnu::always_inline]] static inline void v_fetch_near(const T* first, std::int64_t at, int lines = 1) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+#pragma GCC unroll 16
+  for (int i = 0; i < lines; ++i) v_fetch_line<3>(first, at + i * line);
 }
 /// The lines of a tile's rows, so many values wide.
 template <class T>
@@ -543,6 +612,12 @@ struct Team {
     return {share(rows, high, i, down), std::min(rows, share(rows, high, i + 1, down)), share(columns, wide, j, across),
             std::min(columns, share(columns, wide, j + 1, across))};
   }
+  /// Calls f on one thread, for which the others wait.
+  template <class F>
+  void alone(const F& f) const {
+    if (part == 0) f();
+    wait();
+  }
   /// Until all of the team have come here: what they have written can be read.
   void wait() const {
 #if defined(_OPENMP)
@@ -562,6 +637,17 @@ struct Team {
   const std::int64_t each = batch / count;
   if (rest) return {each * count, batch, mine, count};
   return {each * mine, each * (mine + 1), 0, 1};
+}
+/// Calls f for every image, on the threads of its team.
+template <class F>
+[[maybe_unused]] static void each_image(std::int64_t batch, const F& f) {
+#if defined(_OPENMP)
+#pragma omp parallel
+#endif
+  for (std::int64_t rest = 0; rest < 2; ++rest) {
+    const Team team = team_of(batch, rest);
+    for (std::int64_t image = team.first; image < team.last; ++image) f(team, image);
+  }
 }
 
 // Weight gradients: sums of products of two activations over the tokens of an image.
@@ -712,33 +798,25 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-[[gnu::noinline]]
-static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
-                                const real* rearrange, const real* patch_embed_bias, const real* pos_embed) {
+[[gnu::noinline]] static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
+                                                  const real* rearrange, const real* patch_embed_bias,
+                                                  const real* pos_embed) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_carry + (n * 256 + d + 256), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
         if (rows == 6) v_fetch_line(rearrange, n * 48 + 288 + c * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, rearrange + (n * 48 + c), 48, patch_embed_weight_packed + (d * 48 + c * 64));
       }
-      vec x2[4];
-      unroll<4>([&](auto column) { x2[column] = v_load(patch_embed_bias + (d + column * 16)); });
+      vec x0[4];
+      unroll<4>([&](auto column) { x0[column] = v_load(patch_embed_bias + (d + column * 16)); });
       unroll<rows, 4>([&](auto row, auto column) {
-        const vec t3 = v_add(sum[row][column], x2[column]);
-        const vec x4 = v_load(pos_embed + (n * 256 + row * 256 + d + column * 16 + 256));
-        const vec t5 = v_add(t3, x4);
-        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column * 16 + 256), t5);
+        const vec t1 = v_add(sum[row][column], x0[column]);
+        const vec x2 = v_load(pos_embed + (n * 256 + row * 256 + d + column * 16 + 256));
+        const vec t3 = v_add(t1, x2);
+        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column * 16 + 256), t3);
       });
     };
     for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
@@ -747,15 +825,13 @@ static void patch_embed_forward(real* transformer_blocks_carry, const real* patc
 }
 
 // b < B, i < 1, d < D=256; lanes along d
-// for 3 kernels of the plan, of which this is the first
+// for 4 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(cls_token + d);
-      const vec x1 = v_load(pos_embed + (i * 256 + d));
-      const vec t2 = v_add(x0, x1);
-      v_store(transformer_blocks_carry + (i * 256 + d), t2);
-    }
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x0 = v_load(cls_token + d);
+    const vec x1 = v_load(pos_embed + d);
+    const vec t2 = v_add(x0, x1);
+    v_store(transformer_blocks_carry + d, t2);
   }
 }
 
@@ -768,56 +844,43 @@ static void transformer_blocks_norm1_forward(
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          sum0[column] = v_add(sum0[column], x0);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        sum0[way] = v_add(sum0[way], x0);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t1 = v_set(real(256.0));
-      const vec t2 = v_div_one(row0, t1);
-      of_row3s[n - top] = v_one(t2);
+      const vec t1 = v_div_one(row0, v_set(real(256.0)));
+      of_row3s[n - top] = v_one(t1);
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 16 + 2048);
-          const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec t4 = v_sub(x3, of_row3);
-          sum1[column] = v_fma(t4, t4, sum1[column]);
-        });
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t3 = v_sub(x2, of_row3);
+        sum1[way] = v_fma(t3, t3, sum1[way]);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row1, t5);
-      const vec t7 = v_set(real(1e-05));
-      const vec t8 = v_add(t6, t7);
-      const vec t9 = v_rsqrt_one(t8);
-      of_row10s[n - top] = v_one(t9);
+      const vec t4 = v_div_one(row1, v_set(real(256.0)));
+      const vec t5 = v_add(t4, v_set(real(1e-05)));
+      const vec t6 = v_rsqrt_one(t5);
+      of_row10s[n - top] = v_one(t6);
     }
     const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row3[rows];
-      vec of_row10[rows];
-      unroll<rows>([&](auto row) {
-        of_row3[row] = v_set(of_row3s[n - top + row]);
-        of_row10[row] = v_set(of_row10s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row3 = of_row3s + (n - top);
+      const RowStatistic<rows> of_row10 = of_row10s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x13 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x14 = v_load(transformer_blocks_norm1_bias + d);
+        const vec x10 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x11 = v_load(transformer_blocks_norm1_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x10 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t11 = v_sub(x10, of_row3[row]);
-          const vec t12 = v_mul(t11, of_row10[row]);
-          const vec t15 = v_fma(t12, x13, x14);
-          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t15);
+          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t8 = v_sub(x7, of_row3[row]);
+          const vec t9 = v_mul(t8, of_row10[row]);
+          const vec t12 = v_fma(t9, x10, x11);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t12);
         });
       }
     };
@@ -828,44 +891,35 @@ static void transformer_blocks_norm1_forward(
 
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_attention_forward(const Team& team, real* transformer_blocks_attention_add,
-                                                 const real* transformer_blocks_attention_in_proj_weight_packed,
-                                                 const real* transformer_blocks_norm1_add,
-                                                 const real* transformer_blocks_attention_in_proj_bias) {
+[[gnu::noinline]] static void transformer_blocks_attention_forward(
+    const Team& team, real* transformer_blocks_attention_add,
+    const real* transformer_blocks_attention_in_proj_weight_packed, const real* transformer_blocks_norm1_add,
+    const real* transformer_blocks_attention_in_proj_bias) {
   const Tiles mine = team.tiles(65, 9, 768, 48, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 48) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_attention_add + (n * 768 + d), rows, 768, 48);
-      vec sum[rows][3];
-      unroll<rows, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 3> sum = v_zero();
       for (std::int64_t d2 = 0; d2 < 256; ++d2) {
         v_fetch_line(transformer_blocks_attention_in_proj_weight_packed, d * 256 + 12288 + n * 170 + d2 * 6);
-        unroll<3>([&](auto line) {
-          v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 384 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_attention_in_proj_weight_packed, d * 256 + d2 * 48 + 384, 3);
         if (rows == 9) v_fetch_line(transformer_blocks_norm1_add, n * 256 + 2304 + d2 * 9);
-        vec x1[3];
-        unroll<3>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_norm1_add[n * 256 + row * 256 + d2]);
-          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_norm1_add + (n * 256 + d2), 256,
+                           transformer_blocks_attention_in_proj_weight_packed + (d * 256 + d2 * 48));
       }
-      vec x2[3];
+      vec x0[3];
       unroll<3>([&](auto column) {
-        x2[column] = v_load(transformer_blocks_attention_in_proj_bias + (d + column * 16));
+        x0[column] = v_load(transformer_blocks_attention_in_proj_bias + (d + column * 16));
       });
       unroll<rows, 3>([&](auto row, auto column) {
-        const vec t3 = v_add(sum[row][column], x2[column]);
-        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column * 16), t3);
+        const vec t1 = v_add(sum[row][column], x0[column]);
+        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column * 16), t1);
       });
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 63); n += 9) tile(constant<9>, n);
     if (mine.end > 63) tile(constant<2>, 63);
   }
+  team.wait();
 }
 
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
@@ -879,24 +933,16 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_forward_block(
+[[gnu::noinline]] static void transformer_blocks_attention_scores_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
     const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
     real* transformer_blocks_attention_einsum) {
   {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec sum[rows][3];
-      unroll<rows, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 3> sum = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        vec x1[3];
-        unroll<3>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_attention_copy + (h * 2080 + column * 16 + k * 65));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + row * 768 + k]);
-          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_attention_add + (h * 32 + n * 768 + k), 768,
+                           transformer_blocks_attention_copy + (h * 2080 + k * 65));
       }
       unroll<rows, 3>([&](auto row, auto column) {
         v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + column * 16), sum[row][column]);
@@ -907,18 +953,10 @@ static void transformer_blocks_attention_matmul_forward_block(
   }
   {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec sum[rows][2];
-      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 2> sum = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        vec x3[2];
-        unroll<2>([&](auto column) {
-          x3[column] = v_load_some(transformer_blocks_attention_copy + (h * 2080 + column * 16 + k * 65 + 48),
-                                   column < 1 ? lanes : 1);
-        });
-        unroll<rows>([&](auto row) {
-          const vec x2 = v_set(transformer_blocks_attention_add[h * 32 + n * 768 + row * 768 + k]);
-          unroll<2>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-        });
+        rank_one_update<1>(sum, transformer_blocks_attention_add + (h * 32 + n * 768 + k), 768,
+                           transformer_blocks_attention_copy + (h * 2080 + k * 65 + 48));
       }
       unroll<rows, 2>([&](auto row, auto column) {
         v_store_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + column * 16 + 48),
@@ -938,52 +976,29 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0[4];
-      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
-      {
-        const vec t1 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-          const vec t2 = v_mul(x0, t1);
-          most0[column] = v_max(most0[column], t2);
-        });
-      }
-      {
-        const vec x3 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
-      }
+      Accumulators<4> most0 = v_set(-INFINITY);
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x0 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t1 = v_mul(x0, v_set(real(0.17677669529663687)));
+        most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+      });
       const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real of_row11s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      {
-        const vec t7 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x6 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-          const vec t8 = v_fms(x6, t7, row0);
-          const vec t9 = v_exp(t8);
-          sum1[column] = v_add(sum1[column], t9);
-          v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16), t9);
-        });
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_fms(x10, t11, row0);
-        const vec t13 = v_exp(t12);
-        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), t13, 1);
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x2 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t3 = v_fms(x2, v_set(real(0.17677669529663687)), row0);
+        const vec t4 = v_exp(t3);
+        sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+        v_store_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), t4, some);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t14 = v_set(real(1.0));
-      const vec t15 = v_div_one(t14, row1);
-      of_row11s[n - top] = v_one(t15);
+      const vec t5 = v_div_one(v_set(real(1.0)), row1);
+      of_row11s[n - top] = v_one(t5);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row11 = v_set(of_row11s[n - top]);
@@ -993,37 +1008,29 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_forward_2_block(
+[[gnu::noinline]] static void transformer_blocks_attention_weighted_values_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
     real* transformer_blocks_attention_rearrange, const real* transformer_blocks_attention_einsum,
     const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_divide_scale) {
   for (std::int64_t n = begin; n < end; n += 13) {
     v_fetch_rows(transformer_blocks_attention_rearrange + (h * 32 + n * 256), 13, 256, 32);
-    vec sum[13][2];
-    unroll<13, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<13, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-      vec x1[2];
-      unroll<2>([&](auto column) {
-        x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + column * 16 + n2 * 768 + 512));
-      });
-      unroll<13>([&](auto row) {
-        const vec x0 = v_set(transformer_blocks_attention_einsum[(n - begin) * 65 + row * 65 + n2]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
+      rank_one_update<0>(sum, transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), 65,
+                         transformer_blocks_attention_add + (h * 32 + n2 * 768 + 512));
     }
     unroll<13>([&](auto row) {
-      const vec x2 = v_set(transformer_blocks_attention_divide_scale[n - begin + row]);
+      const vec x0 = v_set(transformer_blocks_attention_divide_scale[n - begin + row]);
       unroll<2>([&](auto column) {
-        const vec t3 = v_mul(sum[row][column], x2);
-        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + column * 16), t3);
+        const vec t1 = v_mul(sum[row][column], x0);
+        v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + column * 16), t1);
       });
     });
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2(
+static void transformer_blocks_attention_weighted_values_forward(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
     real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
@@ -1033,44 +1040,35 @@ static void transformer_blocks_attention_matmul_forward_2(
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
+    transformer_blocks_attention_scores_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
     transformer_blocks_attention_softmax_forward_block(begin, end, transformer_blocks_attention_einsum,
                                                        transformer_blocks_attention_divide_scale);
-    transformer_blocks_attention_matmul_forward_2_block(
+    transformer_blocks_attention_weighted_values_forward_block(
         h, begin, end, transformer_blocks_attention_rearrange, transformer_blocks_attention_einsum,
         transformer_blocks_attention_add, transformer_blocks_attention_divide_scale);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_attention_out_proj_forward(const Team& team,
-                                                          real* transformer_blocks_attention_out_proj_einsum,
-                                                          const real* transformer_blocks_attention_out_proj_weight_packed,
-                                                          const real* transformer_blocks_attention_rearrange) {
+[[gnu::noinline]] static void transformer_blocks_attention_out_proj_forward(const Team& team,
+                                                                            real* transformer_blocks_attention_out_proj_einsum,
+                                                                            const real* transformer_blocks_attention_out_proj_weight_packed,
+                                                                            const real* transformer_blocks_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t h = 0; h < 256; ++h) {
         v_fetch_line(transformer_blocks_attention_out_proj_weight_packed, d * 256 + 16384 + n * 256 + h * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_attention_out_proj_weight_packed, d * 256 + h * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_attention_rearrange, n * 256 + 1536 + h * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_attention_rearrange[n * 256 + row * 256 + h]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_attention_rearrange + (n * 256 + h), 256,
+                           transformer_blocks_attention_out_proj_weight_packed + (d * 256 + h * 64));
       }
       unroll<rows, 4>([&](auto row, auto column) {
         v_store(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d + column * 16),
@@ -1080,6 +1078,7 @@ static void transformer_blocks_attention_out_proj_forward(const Team& team,
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
@@ -1092,70 +1091,57 @@ static void transformer_blocks_attention_out_proj_add_forward(
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row7s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 16));
-          const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 16));
-          const vec t3 = v_add(x1, x2);
-          const vec t4 = v_add(x0, t3);
-          sum0[column] = v_add(sum0[column], t4);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0[way] = v_add(sum0[way], t4);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      of_row7s[n - top] = v_one(t6);
+      const vec t5 = v_div_one(row0, v_set(real(256.0)));
+      of_row7s[n - top] = v_one(t5);
     }
     real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row7 = v_set(of_row7s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 16 + 2048);
-          v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + column * 16 + 2048);
-          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec x8 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 16));
-          const vec x9 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 16));
-          const vec t10 = v_add(x8, x9);
-          const vec t11 = v_add(x7, t10);
-          const vec t12 = v_sub(t11, of_row7);
-          sum1[column] = v_fma(t12, t12, sum1[column]);
-        });
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x8 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t9 = v_add(x7, x8);
+        const vec t10 = v_add(x6, t9);
+        const vec t11 = v_sub(t10, of_row7);
+        sum1[way] = v_fma(t11, t11, sum1[way]);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t13 = v_set(real(256.0));
-      const vec t14 = v_div_one(row1, t13);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt_one(t16);
-      of_row14s[n - top] = v_one(t17);
+      const vec t12 = v_div_one(row1, v_set(real(256.0)));
+      const vec t13 = v_add(t12, v_set(real(1e-05)));
+      const vec t14 = v_rsqrt_one(t13);
+      of_row14s[n - top] = v_one(t14);
     }
     const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row7[rows];
-      vec of_row14[rows];
-      unroll<rows>([&](auto row) {
-        of_row7[row] = v_set(of_row7s[n - top + row]);
-        of_row14[row] = v_set(of_row14s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row7 = of_row7s + (n - top);
+      const RowStatistic<rows> of_row14 = of_row14s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x20 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec x25 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x26 = v_load(transformer_blocks_norm2_bias + d);
+        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x23 = v_load(transformer_blocks_norm2_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x18 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec x19 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
-          const vec t21 = v_add(x19, x20);
-          const vec t22 = v_add(x18, t21);
-          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t22);
-          const vec t23 = v_sub(t22, of_row7[row]);
-          const vec t24 = v_mul(t23, of_row14[row]);
-          const vec t27 = v_fma(t24, x25, x26);
-          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t27);
+          const vec x15 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
+          const vec t18 = v_add(x16, x17);
+          const vec t19 = v_add(x15, t18);
+          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t19);
+          const vec t20 = v_sub(t19, of_row7[row]);
+          const vec t21 = v_mul(t20, of_row14[row]);
+          const vec t24 = v_fma(t21, x22, x23);
+          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t24);
         });
       }
     };
@@ -1165,54 +1151,44 @@ static void transformer_blocks_attention_out_proj_add_forward(
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward(
     const Team& team, real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear1_weight_packed,
     const real* transformer_blocks_norm2_add, const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t1 = v_add(value, x0);
+          const vec t2 = v_gelu(t1);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t2);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_ffn_gelu + (n * 512 + m), rows, 512, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_norm2_add + (n * 256 + d), 256,
+                           transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-            const vec t3 = v_add(value, x2);
-            const vec t4 = v_gelu(t3);
-            v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_forward(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear2_forward(
     const Team& team, real* transformer_blocks_carry_next, const real* transformer_blocks_ffn_linear2_weight_packed,
     const real* transformer_blocks_ffn_gelu, const real* transformer_blocks_add,
     const real* transformer_blocks_ffn_linear2_bias) {
@@ -1220,77 +1196,57 @@ static void transformer_blocks_ffn_linear2_forward(
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_carry_next + (n * 256 + d), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_ffn_gelu, n * 512 + 3072 + m * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + row * 512 + m]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_ffn_gelu + (n * 512 + m), 512,
+                           transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
       }
-      vec x3[4];
-      unroll<4>([&](auto column) { x3[column] = v_load(transformer_blocks_ffn_linear2_bias + (d + column * 16)); });
+      vec x1[4];
+      unroll<4>([&](auto column) { x1[column] = v_load(transformer_blocks_ffn_linear2_bias + (d + column * 16)); });
       unroll<rows, 4>([&](auto row, auto column) {
-        const vec x2 = v_load(transformer_blocks_add + (n * 256 + row * 256 + d + column * 16));
-        const vec t4 = v_add(sum[row][column], x3[column]);
-        const vec t5 = v_add(x2, t4);
-        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column * 16), t5);
+        const vec x0 = v_load(transformer_blocks_add + (n * 256 + row * 256 + d + column * 16));
+        const vec t2 = v_add(sum[row][column], x1[column]);
+        const vec t3 = v_add(x0, t2);
+        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column * 16), t3);
       });
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_matmul_forward(real* transformer_blocks_5_attention_einsum,
-                                                          const real* transformer_blocks_5_attention_add,
-                                                          const real* transformer_blocks_5_attention_copy) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_scores_forward(real* transformer_blocks_5_attention_einsum,
+                                                                            const real* transformer_blocks_5_attention_add,
+                                                                            const real* transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      {
-        v_fetch_rows(transformer_blocks_5_attention_einsum + (h * 65 + i * 65), 1, 0, 48);
-        vec sum[3];
-        unroll<3>([&](auto column) { sum[column] = v_zero(); });
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x0 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
-          unroll<3>([&](auto column) {
-            const vec x1 = v_load(transformer_blocks_5_attention_copy + (h * 2080 + column * 16 + k * 65));
-            sum[column] = v_fma(x0, x1, sum[column]);
-          });
-        }
-        unroll<3>([&](auto column) {
-          v_store(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16), sum[column]);
-        });
+    {
+      v_fetch_rows(transformer_blocks_5_attention_einsum + h * 65, 1, 0, 48);
+      Accumulators<3> sum = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        axpy<0>(sum, v_set(transformer_blocks_5_attention_add[h * 32 + k]),
+                transformer_blocks_5_attention_copy + (h * 2080 + k * 65));
       }
-      {
-        v_fetch_rows(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 48), 1, 0, 17);
-        vec sum[2];
-        unroll<2>([&](auto column) { sum[column] = v_zero(); });
-        for (std::int64_t k = 0; k < 32; ++k) {
-          const vec x2 = v_set(transformer_blocks_5_attention_add[h * 32 + k]);
-          unroll<2>([&](auto column) {
-            const vec x3 = v_load_some(transformer_blocks_5_attention_copy + (h * 2080 + column * 16 + k * 65 + 48),
-                                       column < 1 ? lanes : 1);
-            sum[column] = v_fma(x2, x3, sum[column]);
-          });
-        }
-        unroll<2>([&](auto column) {
-          v_store_some(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16 + 48), sum[column],
-                       column < 1 ? lanes : 1);
-        });
+      unroll<3>([&](auto column) {
+        v_store(transformer_blocks_5_attention_einsum + (h * 65 + column * 16), sum[column]);
+      });
+    }
+    {
+      v_fetch_rows(transformer_blocks_5_attention_einsum + (h * 65 + 48), 1, 0, 17);
+      Accumulators<2> sum = v_zero();
+      for (std::int64_t k = 0; k < 32; ++k) {
+        axpy<1>(sum, v_set(transformer_blocks_5_attention_add[h * 32 + k]),
+                transformer_blocks_5_attention_copy + (h * 2080 + k * 65 + 48));
       }
+      unroll<2>([&](auto column) {
+        v_store_some(transformer_blocks_5_attention_einsum + (h * 65 + column * 16 + 48), sum[column],
+                     column < 1 ? lanes : 1);
+      });
     }
   }
 }
@@ -1299,110 +1255,67 @@ static void transformer_blocks_5_attention_matmul_forward(real* transformer_bloc
 static void transformer_blocks_5_attention_softmax_forward(const real* transformer_blocks_5_attention_einsum,
                                                            real* transformer_blocks_5_attention_divide) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec most0[4];
-      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
-      {
-        const vec t1 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16));
-          const vec t2 = v_mul(x0, t1);
-          most0[column] = v_max(most0[column], t2);
-        });
-      }
-      {
-        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
-      }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      {
-        const vec t7 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16));
-          const vec t8 = v_fms(x6, t7, row0);
-          const vec t9 = v_exp(t8);
-          sum1[column] = v_add(sum1[column], t9);
-          v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + column * 16), t9);
-        });
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_fms(x10, t11, row0);
-        const vec t13 = v_exp(t12);
-        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t13, 1);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      for (std::int64_t n = 0; n < 64; n += 16) {
-        const vec x14 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t15 = v_div_one(v_set(real(1.0)), row1);
-        const vec t16 = v_mul(x14, t15);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t16);
-      }
-      {
-        const vec x17 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t18 = v_div_one(v_set(real(1.0)), row1);
-        const vec t19 = v_mul(x17, t18);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t19, 1);
-      }
-    }
+    Accumulators<4> most0 = v_set(-INFINITY);
+    along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t1 = v_mul(x0, v_set(real(0.17677669529663687)));
+      most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+    });
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
+    Accumulators<4> sum1 = v_zero();
+    along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x2 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t3 = v_fms(x2, v_set(real(0.17677669529663687)), row0);
+      const vec t4 = v_exp(t3);
+      sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), t4, some);
+    });
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+    along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x5 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
+      const vec t6 = v_div_one(v_set(real(1.0)), row1);
+      const vec t7 = v_mul(x5, t6);
+      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), t7, some);
+    });
   }
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_matmul_forward_2(real* transformer_blocks_5_attention_rearrange,
-                                                            const real* transformer_blocks_5_attention_divide,
-                                                            const real* transformer_blocks_5_attention_add) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_weighted_values_forward(real* transformer_blocks_5_attention_rearrange,
+                                                                                     const real* transformer_blocks_5_attention_divide,
+                                                                                     const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      v_fetch_rows(transformer_blocks_5_attention_rearrange + h * 32, 1, 0, 32);
-      vec sum[2];
-      unroll<2>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_set(transformer_blocks_5_attention_divide[h * 65 + i * 65 + n]);
-        unroll<2>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + column * 16 + n * 768 + 512));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<2>([&](auto column) {
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + column * 16), sum[column]);
-      });
+    v_fetch_rows(transformer_blocks_5_attention_rearrange + h * 32, 1, 0, 32);
+    Accumulators<2> sum = v_zero();
+    for (std::int64_t n = 0; n < 65; ++n) {
+      axpy<0>(sum, v_set(transformer_blocks_5_attention_divide[h * 65 + n]),
+              transformer_blocks_5_attention_add + (h * 32 + n * 768 + 512));
     }
+    unroll<2>([&](auto column) {
+      v_store(transformer_blocks_5_attention_rearrange + (h * 32 + column * 16), sum[column]);
+    });
   }
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
-                                                            real* transformer_blocks_5_attention_out_proj_einsum,
-                                                            const real* transformer_blocks_5_attention_rearrange,
-                                                            const real* transformer_blocks_5_attention_out_proj_weight_packed) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
+                                                                              real* transformer_blocks_5_attention_out_proj_einsum,
+                                                                              const real* transformer_blocks_5_attention_rearrange,
+                                                                              const real* transformer_blocks_5_attention_out_proj_weight_packed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 262144 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 64) {
-      v_fetch_rows(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t h = 0; h < 256; ++h) {
-        const vec x0 = v_set(transformer_blocks_5_attention_rearrange[i * 256 + h]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<4>([&](auto column) {
-        v_store(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 16), sum[column]);
-      });
+  for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+    v_fetch_rows(transformer_blocks_5_attention_out_proj_einsum + d, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t h = 0; h < 256; ++h) {
+      axpy<0>(sum, v_set(transformer_blocks_5_attention_rearrange[h]),
+              transformer_blocks_5_attention_out_proj_weight_packed + (d * 256 + h * 64));
     }
+    unroll<4>([&](auto column) {
+      v_store(transformer_blocks_5_attention_out_proj_einsum + (d + column * 16), sum[column]);
+    });
   }
+  team.wait();
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
@@ -1411,180 +1324,143 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
     const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_add,
     const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
     real* transformer_blocks_5_norm2_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 16));
-        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 16));
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0[column] = v_add(sum0[column], t4);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div_one(row0, t10);
-      unroll<4>([&](auto column) {
-        const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 16));
-        const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 16));
-        const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 16));
-        const vec t8 = v_add(x6, x7);
-        const vec t9 = v_add(x5, t8);
-        const vec t12 = v_sub(t9, t11);
-        sum1[column] = v_fma(t12, t12, sum1[column]);
-      });
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x13 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x14 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x15 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t16 = v_add(x14, x15);
-      const vec t17 = v_add(x13, t16);
-      v_store(transformer_blocks_5_add + (i * 256 + d), t17);
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div_one(row0, t18);
-      const vec t20 = v_sub(t17, t19);
-      const vec t21 = v_div_one(row1, t18);
-      const vec t22 = v_set(real(1e-05));
-      const vec t23 = v_add(t21, t22);
-      const vec t24 = v_rsqrt_one(t23);
-      const vec t25 = v_mul(t20, t24);
-      const vec x26 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec x27 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t28 = v_fma(t25, x26, x27);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t28);
-    }
+  Accumulators<4> sum0 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(transformer_blocks_carry_next + d);
+    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t3 = v_add(x1, x2);
+    const vec t4 = v_add(x0, t3);
+    sum0[way] = v_add(sum0[way], t4);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  Accumulators<4> sum1 = v_zero();
+  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x5 = v_load(transformer_blocks_carry_next + d);
+    const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t8 = v_add(x6, x7);
+    const vec t9 = v_add(x5, t8);
+    const vec t11 = v_sub(t9, t10);
+    sum1[way] = v_fma(t11, t11, sum1[way]);
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x12 = v_load(transformer_blocks_carry_next + d);
+    const vec x13 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x14 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t15 = v_add(x13, x14);
+    const vec t16 = v_add(x12, t15);
+    v_store(transformer_blocks_5_add + d, t16);
+    const vec t17 = v_div_one(row0, v_set(real(256.0)));
+    const vec t18 = v_sub(t16, t17);
+    const vec t19 = v_div_one(row1, v_set(real(256.0)));
+    const vec t20 = v_add(t19, v_set(real(1e-05)));
+    const vec t21 = v_rsqrt_one(t20);
+    const vec t22 = v_mul(t18, t21);
+    const vec x23 = v_load(transformer_blocks_5_norm2_weight + d);
+    const vec x24 = v_load(transformer_blocks_5_norm2_bias + d);
+    const vec t25 = v_fma(t22, x23, x24);
+    v_store(transformer_blocks_5_norm2_add + d, t25);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_forward(
+[[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_forward(
     const Team& team, real* transformer_blocks_5_ffn_gelu, const real* transformer_blocks_5_norm2_add,
     const real* transformer_blocks_5_ffn_linear1_weight_packed, const real* transformer_blocks_5_ffn_linear1_bias) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = mine.left; m < mine.right; m += 64) {
-      v_fetch_rows(transformer_blocks_5_ffn_gelu + (i * 512 + m), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      alignas(64) real kept[64];
-      unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t column = 0; column < 64; column += 16) {
-          const vec value = v_load(sums + column);
-          const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-          const vec t3 = v_add(value, x2);
-          const vec t4 = v_gelu(t3);
-          v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t4);
-        }
-      };
-      epilogue(kept);
+  for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    v_fetch_rows(transformer_blocks_5_ffn_gelu + m, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      axpy<0>(sum, v_set(transformer_blocks_5_norm2_add[d]),
+              transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64));
     }
+    alignas(64) real kept[64];
+    unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
+    const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec value = v_load(sums + column);
+        const vec x0 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t1 = v_add(value, x0);
+        const vec t2 = v_gelu(t1);
+        v_store(transformer_blocks_5_ffn_gelu + (m + column), t2);
+      }
+    };
+    epilogue(kept);
   }
+  team.wait();
 }
 
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear2_forward(const Team& team, real* transformer_blocks_5_ffn_linear2_einsum,
-                                                     const real* transformer_blocks_5_ffn_gelu,
-                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed) {
+[[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_forward(
+    const Team& team, real* transformer_blocks_5_ffn_linear2_einsum, const real* transformer_blocks_5_ffn_gelu,
+    const real* transformer_blocks_5_ffn_linear2_weight_packed) {
   const Tiles mine = team.tiles(1, 1, 256, 64, 524288 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = mine.left; d < mine.right; d += 64) {
-      v_fetch_rows(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t m = 0; m < 512; ++m) {
-        const vec x0 = v_set(transformer_blocks_5_ffn_gelu[i * 512 + m]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<4>([&](auto column) {
-        v_store(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16), sum[column]);
-      });
+  for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+    v_fetch_rows(transformer_blocks_5_ffn_linear2_einsum + d, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t m = 0; m < 512; ++m) {
+      axpy<0>(sum, v_set(transformer_blocks_5_ffn_gelu[m]),
+              transformer_blocks_5_ffn_linear2_weight_packed + (d * 512 + m * 64));
     }
+    unroll<4>([&](auto column) { v_store(transformer_blocks_5_ffn_linear2_einsum + (d + column * 16), sum[column]); });
   }
+  team.wait();
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
     const real* transformer_blocks_5_ffn_linear2_bias, const real* norm_weight, const real* norm_bias, real* norm_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16));
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 16));
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0[column] = v_add(sum0[column], t4);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div_one(row0, t10);
-      unroll<4>([&](auto column) {
-        const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 16));
-        const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16));
-        const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 16));
-        const vec t8 = v_add(x6, x7);
-        const vec t9 = v_add(x5, t8);
-        const vec t12 = v_sub(t9, t11);
-        sum1[column] = v_fma(t12, t12, sum1[column]);
-      });
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x13 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x14 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x15 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t16 = v_add(x14, x15);
-      const vec t17 = v_add(x13, t16);
-      const vec t18 = v_set(real(256.0));
-      const vec t19 = v_div_one(row0, t18);
-      const vec t20 = v_sub(t17, t19);
-      const vec t21 = v_div_one(row1, t18);
-      const vec t22 = v_set(real(1e-05));
-      const vec t23 = v_add(t21, t22);
-      const vec t24 = v_rsqrt_one(t23);
-      const vec t25 = v_mul(t20, t24);
-      const vec x26 = v_load(norm_weight + d);
-      const vec x27 = v_load(norm_bias + d);
-      const vec t28 = v_fma(t25, x26, x27);
-      v_store(norm_add + (i * 256 + d), t28);
-    }
+  Accumulators<4> sum0 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(transformer_blocks_5_add + d);
+    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t3 = v_add(x1, x2);
+    const vec t4 = v_add(x0, t3);
+    sum0[way] = v_add(sum0[way], t4);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  Accumulators<4> sum1 = v_zero();
+  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x5 = v_load(transformer_blocks_5_add + d);
+    const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t8 = v_add(x6, x7);
+    const vec t9 = v_add(x5, t8);
+    const vec t11 = v_sub(t9, t10);
+    sum1[way] = v_fma(t11, t11, sum1[way]);
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x12 = v_load(transformer_blocks_5_add + d);
+    const vec x13 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x14 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t15 = v_add(x13, x14);
+    const vec t16 = v_add(x12, t15);
+    const vec t17 = v_div_one(row0, v_set(real(256.0)));
+    const vec t18 = v_sub(t16, t17);
+    const vec t19 = v_div_one(row1, v_set(real(256.0)));
+    const vec t20 = v_add(t19, v_set(real(1e-05)));
+    const vec t21 = v_rsqrt_one(t20);
+    const vec t22 = v_mul(t18, t21);
+    const vec x23 = v_load(norm_weight + d);
+    const vec x24 = v_load(norm_bias + d);
+    const vec t25 = v_fma(t22, x23, x24);
+    v_store(norm_add + d, t25);
   }
 }
 
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum[5];
-    unroll<5>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<5> sum = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
       const vec x0 = v_load(norm_add + d);
       unroll<5>([&](auto row) {
@@ -1602,7 +1478,7 @@ static void head_forward(const real* norm_add, const real* head_weight, const re
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void reduce_sum_forward(const real* outputs, const std::int32_t* labels, real* add, real* reduce_sum) {
+static void softmax_forward(const real* outputs, const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   const vec x0 = v_load_n(outputs, 10);
   most0 = v_max(most0, v_keep_n(x0, 10, -INFINITY));
@@ -1647,45 +1523,36 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-[[gnu::noinline]]
-static void patch_embed_forward_train(const std::int64_t image, real* transformer_blocks_carry,
-                                      const real* patch_embed_weight_packed, const real* rearrange,
-                                      const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random) {
+[[gnu::noinline]] static void patch_embed_forward_train(
+    const std::int64_t image, real* transformer_blocks_carry, const real* patch_embed_weight_packed,
+    const real* rearrange, const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random) {
   for (std::int64_t d = 0; d < 256; d += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(patch_embed_bias + (d + column));
+          const vec t1 = v_add(value, x0);
+          const vec x2 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t3 = v_add(t1, x2);
+          const vec t4 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                real(1.25));
+          const vec t5 = v_mul(t3, t4);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t5);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_carry + (n * 256 + d + 256), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
         if (rows == 6) v_fetch_line(rearrange, n * 48 + 288 + c * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, rearrange + (n * 48 + c), 48, patch_embed_weight_packed + (d * 48 + c * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(patch_embed_bias + (d + column));
-            const vec t3 = v_add(value, x2);
-            const vec x4 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
-            const vec t5 = v_add(t3, x4);
-            const vec t6 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
-                                  real(1.25));
-            const vec t7 = v_mul(t5, t6);
-            v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t7);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
     tile(constant<4>, 60);
@@ -1695,15 +1562,13 @@ static void patch_embed_forward_train(const std::int64_t image, real* transforme
 // b < B, i < 1, d < D=256; lanes along d
 static void multiply_forward(const std::int64_t image, const real* cls_token, const real* pos_embed,
                              const std::int32_t* random, real* transformer_blocks_carry) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(cls_token + d);
-      const vec x1 = v_load(pos_embed + (i * 256 + d));
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_keep(random, 0, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t4 = v_mul(t2, t3);
-      v_store(transformer_blocks_carry + (i * 256 + d), t4);
-    }
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x0 = v_load(cls_token + d);
+    const vec x1 = v_load(pos_embed + d);
+    const vec t2 = v_add(x0, x1);
+    const vec t3 = v_keep(random, 0, image * 16640 + d, 1, 858993459, real(1.25));
+    const vec t4 = v_mul(t2, t3);
+    v_store(transformer_blocks_carry + d, t4);
   }
 }
 
@@ -1724,61 +1589,48 @@ static void transformer_blocks_norm1_forward_train(
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          sum0[column] = v_add(sum0[column], x0);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        sum0[way] = v_add(sum0[way], x0);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t1 = v_set(real(256.0));
-      const vec t2 = v_div_one(row0, t1);
-      of_row3s[n - top] = v_one(t2);
+      const vec t1 = v_div_one(row0, v_set(real(256.0)));
+      of_row3s[n - top] = v_one(t1);
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 16 + 2048);
-          const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec t4 = v_sub(x3, of_row3);
-          sum1[column] = v_fma(t4, t4, sum1[column]);
-        });
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t3 = v_sub(x2, of_row3);
+        sum1[way] = v_fma(t3, t3, sum1[way]);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row1, t5);
-      const vec t7 = v_set(real(1e-05));
-      const vec t8 = v_add(t6, t7);
-      const vec t9 = v_rsqrt_one(t8);
-      of_row10s[n - top] = v_one(t9);
+      const vec t4 = v_div_one(row1, v_set(real(256.0)));
+      const vec t5 = v_add(t4, v_set(real(1e-05)));
+      const vec t6 = v_rsqrt_one(t5);
+      of_row10s[n - top] = v_one(t6);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row10 = v_set(of_row10s[n - top]);
       v_store_n(transformer_blocks_norm1_rsqrt + n, of_row10, 1);
     }
     const auto pass3 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row3[rows];
-      vec of_row10[rows];
-      unroll<rows>([&](auto row) {
-        of_row3[row] = v_set(of_row3s[n - top + row]);
-        of_row10[row] = v_set(of_row10s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row3 = of_row3s + (n - top);
+      const RowStatistic<rows> of_row10 = of_row10s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x13 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x14 = v_load(transformer_blocks_norm1_bias + d);
+        const vec x10 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x11 = v_load(transformer_blocks_norm1_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x10 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t11 = v_sub(x10, of_row3[row]);
-          const vec t12 = v_mul(t11, of_row10[row]);
-          v_store(transformer_blocks_norm1_multiply + (n * 256 + row * 256 + d), t12);
-          const vec t15 = v_fma(t12, x13, x14);
-          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t15);
+          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t8 = v_sub(x7, of_row3[row]);
+          const vec t9 = v_mul(t8, of_row10[row]);
+          v_store(transformer_blocks_norm1_multiply + (n * 256 + row * 256 + d), t9);
+          const vec t12 = v_fma(t9, x10, x11);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t12);
         });
       }
     };
@@ -1797,109 +1649,62 @@ static void transformer_blocks_attention_softmax_forward_block_train(
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0[4];
-      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
-      {
-        const vec t1 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-          const vec t2 = v_mul(x0, t1);
-          most0[column] = v_max(most0[column], t2);
-        });
-      }
-      {
-        const vec x3 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
-      }
+      Accumulators<4> most0 = v_set(-INFINITY);
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x0 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t1 = v_mul(x0, v_set(real(0.17677669529663687)));
+        most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+      });
       const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      {
-        const vec t7 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x6 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-          const vec t8 = v_fms(x6, t7, row0);
-          const vec t9 = v_exp(t8);
-          sum1[column] = v_add(sum1[column], t9);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + column * 16), t9);
-        });
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_fms(x10, t11, row0);
-        const vec t13 = v_exp(t12);
-        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t13, 1);
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x2 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t3 = v_fms(x2, v_set(real(0.17677669529663687)), row0);
+        const vec t4 = v_exp(t3);
+        sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t4, some);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       row1s[n - top] = v_one(row1);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
       const vec row1 = v_set(row1s[n - top]);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x14 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t15 = v_div_one(v_set(real(1.0)), row1);
-        const vec t16 = v_mul(x14, t15);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t16);
-        const vec x17 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t18 = v_set(real(0.17677669529663687));
-        const vec t19 = v_fms(x17, t18, row0);
-        const vec t20 = v_exp(t19);
-        const vec t21 = v_div_one(v_set(real(1.0)), row1);
-        const vec t22 = v_mul(t20, t21);
-        const vec t23 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+      along_row<65, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
+        const vec x5 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
+        const vec t6 = v_div_one(v_set(real(1.0)), row1);
+        const vec t7 = v_mul(x5, t6);
+        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7, some);
+        const vec x8 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t9 = v_fms(x8, v_set(real(0.17677669529663687)), row0);
+        const vec t10 = v_exp(t9);
+        const vec t11 = v_div_one(v_set(real(1.0)), row1);
+        const vec t12 = v_mul(t10, t11);
+        const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
-        const vec t24 = v_mul(t22, t23);
-        v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t24);
-      }
-      {
-        const vec x25 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t26 = v_div_one(v_set(real(1.0)), row1);
-        const vec t27 = v_mul(x25, t26);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t27, 1);
-        const vec x28 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t29 = v_set(real(0.17677669529663687));
-        const vec t30 = v_fms(x28, t29, row0);
-        const vec t31 = v_exp(t30);
-        const vec t32 = v_div_one(v_set(real(1.0)), row1);
-        const vec t33 = v_mul(t31, t32);
-        const vec t34 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                               real(1.25));
-        const vec t35 = v_mul(t33, t34);
-        v_store_n(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t35, 1);
-      }
+        const vec t14 = v_mul(t12, t13);
+        v_store_some(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t14, some);
+      });
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_forward_2_block_train(
+[[gnu::noinline]] static void transformer_blocks_attention_weighted_values_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
     real* transformer_blocks_attention_rearrange, const real* transformer_blocks_attention_multiply,
     const real* transformer_blocks_attention_add) {
   for (std::int64_t n = begin; n < end; n += 13) {
     v_fetch_rows(transformer_blocks_attention_rearrange + (h * 32 + n * 256), 13, 256, 32);
-    vec sum[13][2];
-    unroll<13, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<13, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-      vec x1[2];
-      unroll<2>([&](auto column) {
-        x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + column * 16 + n2 * 768 + 512));
-      });
-      unroll<13>([&](auto row) {
-        const vec x0 = v_set(transformer_blocks_attention_multiply[h * 4225 + n * 65 + row * 65 + n2]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
+      rank_one_update<0>(sum, transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), 65,
+                         transformer_blocks_attention_add + (h * 32 + n2 * 768 + 512));
     }
     unroll<13, 2>([&](auto row, auto column) {
       v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + column * 16), sum[row][column]);
@@ -1908,7 +1713,7 @@ static void transformer_blocks_attention_matmul_forward_2_block_train(
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2_train(
+static void transformer_blocks_attention_weighted_values_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_attention_add,
     const real* transformer_blocks_attention_copy, real* transformer_blocks_attention_divide,
     const std::int32_t* random, real* transformer_blocks_attention_multiply,
@@ -1919,16 +1724,17 @@ static void transformer_blocks_attention_matmul_forward_2_train(
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
+    transformer_blocks_attention_scores_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
     transformer_blocks_attention_softmax_forward_block_train(
         h, begin, end, image, layer, transformer_blocks_attention_einsum, transformer_blocks_attention_divide, random,
         transformer_blocks_attention_multiply);
-    transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_rearrange,
-                                                              transformer_blocks_attention_multiply,
-                                                              transformer_blocks_attention_add);
+    transformer_blocks_attention_weighted_values_forward_block_train(
+        h, begin, end, transformer_blocks_attention_rearrange, transformer_blocks_attention_multiply,
+        transformer_blocks_attention_add);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
@@ -1941,75 +1747,62 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row7s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 16));
-          const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 16));
-          const vec t3 = v_add(x1, x2);
-          const vec t4 = v_add(x0, t3);
-          sum0[column] = v_add(sum0[column], t4);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t3 = v_add(x1, x2);
+        const vec t4 = v_add(x0, t3);
+        sum0[way] = v_add(sum0[way], t4);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row0, t5);
-      of_row7s[n - top] = v_one(t6);
+      const vec t5 = v_div_one(row0, v_set(real(256.0)));
+      of_row7s[n - top] = v_one(t5);
     }
     real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row7 = v_set(of_row7s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 16 + 2048);
-          v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + column * 16 + 2048);
-          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec x8 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 16));
-          const vec x9 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 16));
-          const vec t10 = v_add(x8, x9);
-          const vec t11 = v_add(x7, t10);
-          const vec t12 = v_sub(t11, of_row7);
-          sum1[column] = v_fma(t12, t12, sum1[column]);
-        });
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
+        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec x7 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x8 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t9 = v_add(x7, x8);
+        const vec t10 = v_add(x6, t9);
+        const vec t11 = v_sub(t10, of_row7);
+        sum1[way] = v_fma(t11, t11, sum1[way]);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t13 = v_set(real(256.0));
-      const vec t14 = v_div_one(row1, t13);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt_one(t16);
-      of_row14s[n - top] = v_one(t17);
+      const vec t12 = v_div_one(row1, v_set(real(256.0)));
+      const vec t13 = v_add(t12, v_set(real(1e-05)));
+      const vec t14 = v_rsqrt_one(t13);
+      of_row14s[n - top] = v_one(t14);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row14 = v_set(of_row14s[n - top]);
       v_store_n(transformer_blocks_norm2_rsqrt + n, of_row14, 1);
     }
     const auto pass3 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row7[rows];
-      vec of_row14[rows];
-      unroll<rows>([&](auto row) {
-        of_row7[row] = v_set(of_row7s[n - top + row]);
-        of_row14[row] = v_set(of_row14s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row7 = of_row7s + (n - top);
+      const RowStatistic<rows> of_row14 = of_row14s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x20 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec x25 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x26 = v_load(transformer_blocks_norm2_bias + d);
+        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x23 = v_load(transformer_blocks_norm2_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x18 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec x19 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
-          const vec t21 = v_add(x19, x20);
-          const vec t22 = v_add(x18, t21);
-          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t22);
-          const vec t23 = v_sub(t22, of_row7[row]);
-          const vec t24 = v_mul(t23, of_row14[row]);
-          v_store(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d), t24);
-          const vec t27 = v_fma(t24, x25, x26);
-          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t27);
+          const vec x15 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
+          const vec t18 = v_add(x16, x17);
+          const vec t19 = v_add(x15, t18);
+          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t19);
+          const vec t20 = v_sub(t19, of_row7[row]);
+          const vec t21 = v_mul(t20, of_row14[row]);
+          v_store(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d), t21);
+          const vec t24 = v_fma(t21, x22, x23);
+          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t24);
         });
       }
     };
@@ -2019,106 +1812,88 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward_train(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_ffn_multiply,
     real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear1_weight_packed,
     const real* transformer_blocks_norm2_add, const real* transformer_blocks_ffn_linear1_bias,
     const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t1 = v_add(value, x0);
+          const vec t2 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+                                real(1.25));
+          const vec t3 = v_mul(t1, t2);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t3);
+          const vec t4 = v_gelu(t3);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_ffn_multiply + (n * 512 + m), rows, 512, 64);
       v_fetch_rows(transformer_blocks_ffn_gelu + (n * 512 + m), rows, 512, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_norm2_add + (n * 256 + d), 256,
+                           transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-            const vec t3 = v_add(value, x2);
-            const vec t4 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
-                                  858993459, real(1.25));
-            const vec t5 = v_mul(t3, t4);
-            v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t5);
-            const vec t6 = v_gelu(t5);
-            v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t6);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_forward_train(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear2_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_carry_next,
     const real* transformer_blocks_ffn_linear2_weight_packed, const real* transformer_blocks_ffn_gelu,
     const real* transformer_blocks_ffn_linear2_bias, const std::int32_t* random, const real* transformer_blocks_add) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
+          const vec t1 = v_add(value, x0);
+          const vec t2 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+                                real(1.25));
+          const vec x3 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          const vec t4 = v_fma(t1, t2, x3);
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t4);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_carry_next + (n * 256 + d), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed, d * 512 + 32768 + n * 512 + m * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed, d * 512 + m * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_ffn_gelu, n * 512 + 3072 + m * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_ffn_gelu[n * 512 + row * 512 + m]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_ffn_gelu + (n * 512 + m), 512,
+                           transformer_blocks_ffn_linear2_weight_packed + (d * 512 + m * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-            const vec t3 = v_add(value, x2);
-            const vec t4 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1,
-                                  858993459, real(1.25));
-            const vec x5 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-            const vec t6 = v_fma(t3, t4, x5);
-            v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t6);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
@@ -2127,76 +1902,36 @@ static void transformer_blocks_5_attention_softmax_forward_train(
     real* transformer_blocks_5_attention_divide, const std::int32_t* random,
     real* transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec most0[4];
-      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
-      {
-        const vec t1 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16));
-          const vec t2 = v_mul(x0, t1);
-          most0[column] = v_max(most0[column], t2);
-        });
-      }
-      {
-        const vec x3 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
-      }
-      const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      {
-        const vec t7 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x6 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16));
-          const vec t8 = v_fms(x6, t7, row0);
-          const vec t9 = v_exp(t8);
-          sum1[column] = v_add(sum1[column], t9);
-          v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + column * 16), t9);
-        });
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_fms(x10, t11, row0);
-        const vec t13 = v_exp(t12);
-        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t13, 1);
-      }
-      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      for (std::int64_t n = 0; n < 64; n += 16) {
-        const vec x14 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec t15 = v_div_one(v_set(real(1.0)), row1);
-        const vec t16 = v_mul(x14, t15);
-        v_store(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n), t16);
-        const vec x17 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t18 = v_set(real(0.17677669529663687));
-        const vec t19 = v_fms(x17, t18, row0);
-        const vec t20 = v_exp(t19);
-        const vec t21 = v_div_one(v_set(real(1.0)), row1);
-        const vec t22 = v_mul(t20, t21);
-        const vec t23 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + n, 1, 858993459, real(1.25));
-        const vec t24 = v_mul(t22, t23);
-        v_store(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t24);
-      }
-      {
-        const vec x25 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t26 = v_div_one(v_set(real(1.0)), row1);
-        const vec t27 = v_mul(x25, t26);
-        v_store_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), t27, 1);
-        const vec x28 = v_load_n(transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t29 = v_set(real(0.17677669529663687));
-        const vec t30 = v_fms(x28, t29, row0);
-        const vec t31 = v_exp(t30);
-        const vec t32 = v_div_one(v_set(real(1.0)), row1);
-        const vec t33 = v_mul(t31, t32);
-        const vec t34 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t35 = v_mul(t33, t34);
-        v_store_n(transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t35, 1);
-      }
-    }
+    Accumulators<4> most0 = v_set(-INFINITY);
+    along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t1 = v_mul(x0, v_set(real(0.17677669529663687)));
+      most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+    });
+    const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
+    Accumulators<4> sum1 = v_zero();
+    along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x2 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t3 = v_fms(x2, v_set(real(0.17677669529663687)), row0);
+      const vec t4 = v_exp(t3);
+      sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), t4, some);
+    });
+    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+    along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x5 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
+      const vec t6 = v_div_one(v_set(real(1.0)), row1);
+      const vec t7 = v_mul(x5, t6);
+      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), t7, some);
+      const vec x8 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t9 = v_fms(x8, v_set(real(0.17677669529663687)), row0);
+      const vec t10 = v_exp(t9);
+      const vec t11 = v_div_one(v_set(real(1.0)), row1);
+      const vec t12 = v_mul(t10, t11);
+      const vec t13 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
+      const vec t14 = v_mul(t12, t13);
+      v_store_some(transformer_blocks_5_attention_multiply + (h * 65 + n), t14, some);
+    });
   }
 }
 
@@ -2207,105 +1942,86 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(
     real* transformer_blocks_5_add, real* transformer_blocks_5_norm2_multiply,
     const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
     real* transformer_blocks_5_norm2_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 16));
-        const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 16));
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0[column] = v_add(sum0[column], t4);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div_one(row0, t10);
-      unroll<4>([&](auto column) {
-        const vec x5 = v_load(transformer_blocks_carry_next + (i * 256 + d + column * 16));
-        const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d + column * 16));
-        const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + (d + column * 16));
-        const vec t8 = v_add(x6, x7);
-        const vec t9 = v_add(x5, t8);
-        const vec t12 = v_sub(t9, t11);
-        sum1[column] = v_fma(t12, t12, sum1[column]);
-      });
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    const vec t13 = v_set(real(256.0));
-    const vec t14 = v_div_one(row1, t13);
-    const vec t15 = v_set(real(1e-05));
-    const vec t16 = v_add(t14, t15);
-    const vec t17 = v_rsqrt_one(t16);
-    v_store_n(transformer_blocks_5_norm2_rsqrt + i, t17, 1);
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x18 = v_load(transformer_blocks_carry_next + (i * 256 + d));
-      const vec x19 = v_load(transformer_blocks_5_attention_out_proj_einsum + (i * 256 + d));
-      const vec x20 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_add(x18, t21);
-      v_store(transformer_blocks_5_add + (i * 256 + d), t22);
-      const vec t23 = v_set(real(256.0));
-      const vec t24 = v_div_one(row0, t23);
-      const vec t25 = v_sub(t22, t24);
-      const vec t26 = v_div_one(row1, t23);
-      const vec t27 = v_set(real(1e-05));
-      const vec t28 = v_add(t26, t27);
-      const vec t29 = v_rsqrt_one(t28);
-      const vec t30 = v_mul(t25, t29);
-      v_store(transformer_blocks_5_norm2_multiply + (i * 256 + d), t30);
-      const vec x31 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec x32 = v_load(transformer_blocks_5_norm2_bias + d);
-      const vec t33 = v_fma(t30, x31, x32);
-      v_store(transformer_blocks_5_norm2_add + (i * 256 + d), t33);
-    }
+  Accumulators<4> sum0 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(transformer_blocks_carry_next + d);
+    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t3 = v_add(x1, x2);
+    const vec t4 = v_add(x0, t3);
+    sum0[way] = v_add(sum0[way], t4);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  Accumulators<4> sum1 = v_zero();
+  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x5 = v_load(transformer_blocks_carry_next + d);
+    const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t8 = v_add(x6, x7);
+    const vec t9 = v_add(x5, t8);
+    const vec t11 = v_sub(t9, t10);
+    sum1[way] = v_fma(t11, t11, sum1[way]);
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t12 = v_div_one(row1, v_set(real(256.0)));
+  const vec t13 = v_add(t12, v_set(real(1e-05)));
+  const vec t14 = v_rsqrt_one(t13);
+  v_store_n(transformer_blocks_5_norm2_rsqrt, t14, 1);
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x15 = v_load(transformer_blocks_carry_next + d);
+    const vec x16 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x17 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t18 = v_add(x16, x17);
+    const vec t19 = v_add(x15, t18);
+    v_store(transformer_blocks_5_add + d, t19);
+    const vec t20 = v_div_one(row0, v_set(real(256.0)));
+    const vec t21 = v_sub(t19, t20);
+    const vec t22 = v_div_one(row1, v_set(real(256.0)));
+    const vec t23 = v_add(t22, v_set(real(1e-05)));
+    const vec t24 = v_rsqrt_one(t23);
+    const vec t25 = v_mul(t21, t24);
+    v_store(transformer_blocks_5_norm2_multiply + d, t25);
+    const vec x26 = v_load(transformer_blocks_5_norm2_weight + d);
+    const vec x27 = v_load(transformer_blocks_5_norm2_bias + d);
+    const vec t28 = v_fma(t25, x26, x27);
+    v_store(transformer_blocks_5_norm2_add + d, t28);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_backward(
+[[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward(
     const Team& team, const std::int64_t image, real* transformer_blocks_5_ffn_gelu,
     real* d_transformer_blocks_5_ffn_gelu_gradient, const real* transformer_blocks_5_norm2_add,
     const real* transformer_blocks_5_ffn_linear1_weight_packed, const real* transformer_blocks_5_ffn_linear1_bias,
     const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = mine.left; m < mine.right; m += 64) {
-      v_fetch_rows(transformer_blocks_5_ffn_gelu + (i * 512 + m), 1, 0, 64);
-      v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      alignas(64) real kept[64];
-      unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t column = 0; column < 64; column += 16) {
-          const vec value = v_load(sums + column);
-          const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-          const vec t3 = v_add(value, x2);
-          const vec t4 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
-          const vec t5 = v_mul(t3, t4);
-          const vec t6 = v_gelu(t5);
-          v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t6);
-          const vec t7 = v_gelu_gradient(t5);
-          v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t7);
-        }
-      };
-      epilogue(kept);
+  for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    v_fetch_rows(transformer_blocks_5_ffn_gelu + m, 1, 0, 64);
+    v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + m, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      axpy<0>(sum, v_set(transformer_blocks_5_norm2_add[d]),
+              transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64));
     }
+    alignas(64) real kept[64];
+    unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
+    const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec value = v_load(sums + column);
+        const vec x0 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t1 = v_add(value, x0);
+        const vec t2 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
+        const vec t3 = v_mul(t1, t2);
+        const vec t4 = v_gelu(t3);
+        v_store(transformer_blocks_5_ffn_gelu + (m + column), t4);
+        const vec t5 = v_gelu_gradient(t3);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), t5);
+      }
+    };
+    epilogue(kept);
   }
+  team.wait();
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
@@ -2313,76 +2029,63 @@ static void transformer_blocks_5_ffn_linear2_add_forward_train(
     const std::int64_t image, const real* transformer_blocks_5_ffn_linear2_einsum,
     const real* transformer_blocks_5_ffn_linear2_bias, const std::int32_t* random, const real* transformer_blocks_5_add,
     real* norm_multiply, real* norm_add, real* norm_rsqrt, const real* norm_weight, const real* norm_bias) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 16));
-        const vec t2 = v_add(x0, x1);
-        const vec t3 = v_keep(random, 6, image * 16640 + i * 256 + (d + column * 16), 1, 858993459, real(1.25));
-        const vec x4 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 16));
-        const vec t5 = v_fma(t2, t3, x4);
-        sum0[column] = v_add(sum0[column], t5);
-        const vec t6 = v_mul(t2, t3);
-        v_store(norm_multiply + (i * 256 + d + column * 16), t6);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec t13 = v_set(real(256.0));
-      const vec t14 = v_div_one(row0, t13);
-      unroll<4>([&](auto column) {
-        const vec x7 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16));
-        const vec x8 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 16));
-        const vec t9 = v_add(x7, x8);
-        const vec t10 = v_keep(random, 6, image * 16640 + i * 256 + (d + column * 16), 1, 858993459, real(1.25));
-        const vec x11 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 16));
-        const vec t12 = v_fma(t9, t10, x11);
-        const vec t15 = v_sub(t12, t14);
-        sum1[column] = v_fma(t15, t15, sum1[column]);
-        const vec t16 = v_mul(t9, t10);
-        v_store(norm_add + (i * 256 + d + column * 16), t16);
-      });
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    const vec t17 = v_set(real(256.0));
-    const vec t18 = v_div_one(row1, t17);
-    const vec t19 = v_set(real(1e-05));
-    const vec t20 = v_add(t18, t19);
-    const vec t21 = v_rsqrt_one(t20);
-    v_store_n(norm_rsqrt + i, t21, 1);
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x22 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x23 = v_load(norm_multiply + (i * 256 + d));
-      const vec t24 = v_add(x22, x23);
-      const vec t25 = v_set(real(256.0));
-      const vec t26 = v_div_one(row0, t25);
-      const vec t27 = v_sub(t24, t26);
-      const vec t28 = v_div_one(row1, t25);
-      const vec t29 = v_set(real(1e-05));
-      const vec t30 = v_add(t28, t29);
-      const vec t31 = v_rsqrt_one(t30);
-      const vec t32 = v_mul(t27, t31);
-      v_store(norm_multiply + (i * 256 + d), t32);
-      const vec x33 = v_load(norm_add + (i * 256 + d));
-      const vec t34 = v_add(x22, x33);
-      const vec t35 = v_sub(t34, t26);
-      const vec t36 = v_mul(t35, t31);
-      const vec x37 = v_load(norm_weight + d);
-      const vec x38 = v_load(norm_bias + d);
-      const vec t39 = v_fma(t36, x37, x38);
-      v_store(norm_add + (i * 256 + d), t39);
-    }
+  Accumulators<4> sum0 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t2 = v_add(x0, x1);
+    const vec t3 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
+    const vec x4 = v_load(transformer_blocks_5_add + d);
+    const vec t5 = v_fma(t2, t3, x4);
+    sum0[way] = v_add(sum0[way], t5);
+    const vec t6 = v_mul(t2, t3);
+    v_store(norm_multiply + d, t6);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  Accumulators<4> sum1 = v_zero();
+  const vec t13 = v_div_one(row0, v_set(real(256.0)));
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x8 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t9 = v_add(x7, x8);
+    const vec t10 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
+    const vec x11 = v_load(transformer_blocks_5_add + d);
+    const vec t12 = v_fma(t9, t10, x11);
+    const vec t14 = v_sub(t12, t13);
+    sum1[way] = v_fma(t14, t14, sum1[way]);
+    const vec t15 = v_mul(t9, t10);
+    v_store(norm_add + d, t15);
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t16 = v_div_one(row1, v_set(real(256.0)));
+  const vec t17 = v_add(t16, v_set(real(1e-05)));
+  const vec t18 = v_rsqrt_one(t17);
+  v_store_n(norm_rsqrt, t18, 1);
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x19 = v_load(transformer_blocks_5_add + d);
+    const vec x20 = v_load(norm_multiply + d);
+    const vec t21 = v_add(x19, x20);
+    const vec t22 = v_div_one(row0, v_set(real(256.0)));
+    const vec t23 = v_sub(t21, t22);
+    const vec t24 = v_div_one(row1, v_set(real(256.0)));
+    const vec t25 = v_add(t24, v_set(real(1e-05)));
+    const vec t26 = v_rsqrt_one(t25);
+    const vec t27 = v_mul(t23, t26);
+    v_store(norm_multiply + d, t27);
+    const vec x28 = v_load(norm_add + d);
+    const vec t29 = v_add(x19, x28);
+    const vec t30 = v_sub(t29, t22);
+    const vec t31 = v_mul(t30, t26);
+    const vec x32 = v_load(norm_weight + d);
+    const vec x33 = v_load(norm_bias + d);
+    const vec t34 = v_fma(t31, x32, x33);
+    v_store(norm_add + d, t34);
   }
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
-static void multiply_backward(const std::int64_t batch, const real* outputs, real* d_multiply,
-                              const std::int32_t* labels, real* add, real* reduce_sum) {
+static void softmax_backward(const std::int64_t batch, const real* outputs, real* d_multiply,
+                             const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   const vec x0 = v_load_n(outputs, 10);
   most0 = v_max(most0, v_keep_n(x0, 10, -INFINITY));
@@ -2408,24 +2111,18 @@ static void multiply_backward(const std::int64_t batch, const real* outputs, rea
   const vec t10 = v_mul(x8, t9);
   const vec t11 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
   const vec t12 = v_sub(t10, t11);
-  const vec t13 = v_set(real(1.0));
-  const vec t14 = v_set(static_cast<real>(batch));
-  const vec t15 = v_div_one(t13, t14);
-  const vec t16 = v_mul(t12, t15);
-  v_store_n(d_multiply, t16, 10);
+  const vec t13 = v_set(static_cast<real>(batch));
+  const vec t14 = v_div_one(v_set(real(1.0)), t13);
+  const vec t15 = v_mul(t12, t14);
+  v_store_n(d_multiply, t15, 10);
 }
 
 // b < B, d < D=256, classes < CLASSES=10 (summed); lanes along d
 static void head_backward(const real* d_multiply, const real* head_weight, real* d_head_einsum) {
   for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t classes = 0; classes < 10; ++classes) {
-      const vec x0 = v_set(d_multiply[classes]);
-      unroll<8>([&](auto column) {
-        const vec x1 = v_load(head_weight + (d + column * 16 + classes * 256));
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
+      axpy<0>(sum, v_set(d_multiply[classes]), head_weight + (d + classes * 256));
     }
     unroll<8>([&](auto column) { v_store(d_head_einsum + (d + column * 16), sum[column]); });
   }
@@ -2435,78 +2132,65 @@ static void head_backward(const real* d_multiply, const real* head_weight, real*
 static void norm_backward(const std::int64_t image, const real* d_head_einsum, const real* norm_weight,
                           const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
                           const std::int32_t* random, real* d_transformer_blocks_5_ffn_multiply) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_head_einsum + (d + column * 16));
-        const vec x1 = v_load(norm_weight + (d + column * 16));
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(norm_multiply + (i * 256 + d + column * 16));
-        sum0[column] = v_fma(t2, x3, sum0[column]);
-        sum1[column] = v_fma(x0, x1, sum1[column]);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x4 = v_set(norm_rsqrt[i]);
-      const vec x5 = v_load(norm_multiply + (i * 256 + d));
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div_one(row0, t6);
-      const vec x8 = v_load(d_head_einsum + d);
-      const vec x9 = v_load(norm_weight + d);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div_one(row1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec t14 = v_mul(x4, t13);
-      v_store(d_norm_multiply + (i * 256 + d), t14);
-      const vec t15 = v_keep(random, 6, image * 16640 + i * 256 + d, 1, 858993459, real(1.25));
-      const vec t16 = v_mul(t14, t15);
-      v_store(d_transformer_blocks_5_ffn_multiply + (i * 256 + d), t16);
-    }
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(d_head_einsum + d);
+    const vec x1 = v_load(norm_weight + d);
+    const vec t2 = v_mul(x0, x1);
+    const vec x3 = v_load(norm_multiply + d);
+    sum0[way] = v_fma(t2, x3, sum0[way]);
+    sum1[way] = v_fma(x0, x1, sum1[way]);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x4 = v_set(norm_rsqrt[0]);
+    const vec x5 = v_load(norm_multiply + d);
+    const vec t6 = v_div_one(row0, v_set(real(256.0)));
+    const vec x7 = v_load(d_head_einsum + d);
+    const vec x8 = v_load(norm_weight + d);
+    const vec t9 = v_mul(x7, x8);
+    const vec t10 = v_div_one(row1, v_set(real(256.0)));
+    const vec t11 = v_sub(t9, t10);
+    const vec t12 = v_fnma(x5, t6, t11);
+    const vec t13 = v_mul(x4, t12);
+    v_store(d_norm_multiply + d, t13);
+    const vec t14 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
+    const vec t15 = v_mul(t13, t14);
+    v_store(d_transformer_blocks_5_ffn_multiply + d, t15);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear2_backward(
+[[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_backward(
     const Team& team, const std::int64_t image, real* d_transformer_blocks_5_ffn_multiply_2,
     const real* d_transformer_blocks_5_ffn_multiply,
     const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
     const real* d_transformer_blocks_5_ffn_gelu_gradient, const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = mine.left; m < mine.right; m += 64) {
-      v_fetch_rows(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + m), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[i * 256 + d]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      alignas(64) real kept[64];
-      unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t column = 0; column < 64; column += 16) {
-          const vec value = v_load(sums + column);
-          const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)));
-          const vec t3 = v_mul(value, x2);
-          const vec t4 = v_keep(random, 5, image * 33280 + i * 512 + (m + column), 1, 858993459, real(1.25));
-          const vec t5 = v_mul(t3, t4);
-          v_store(d_transformer_blocks_5_ffn_multiply_2 + (i * 512 + (m + column)), t5);
-        }
-      };
-      epilogue(kept);
+  for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    v_fetch_rows(d_transformer_blocks_5_ffn_multiply_2 + m, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      axpy<0>(sum, v_set(d_transformer_blocks_5_ffn_multiply[d]),
+              transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
     }
+    alignas(64) real kept[64];
+    unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
+    const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec value = v_load(sums + column);
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (m + column));
+        const vec t1 = v_mul(value, x0);
+        const vec t2 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
+        const vec t3 = v_mul(t1, t2);
+        v_store(d_transformer_blocks_5_ffn_multiply_2 + (m + column), t3);
+      }
+    };
+    epilogue(kept);
   }
+  team.wait();
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
@@ -2514,38 +2198,31 @@ static void transformer_blocks_5_norm2_backward(
     const real* d_transformer_blocks_5_ffn_linear1_einsum, const real* transformer_blocks_5_norm2_weight,
     const real* transformer_blocks_5_norm2_multiply, const real* transformer_blocks_5_norm2_rsqrt,
     const real* d_norm_multiply, real* d_transformer_blocks_5_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_norm2_weight + (d + column * 16));
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d + column * 16));
-        sum0[column] = v_fma(t2, x3, sum0[column]);
-        sum1[column] = v_fma(x0, x1, sum1[column]);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x4 = v_set(transformer_blocks_5_norm2_rsqrt[i]);
-      const vec x5 = v_load(transformer_blocks_5_norm2_multiply + (i * 256 + d));
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div_one(row0, t6);
-      const vec x8 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (i * 256 + d));
-      const vec x9 = v_load(transformer_blocks_5_norm2_weight + d);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div_one(row1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec x14 = v_load(d_norm_multiply + (i * 256 + d));
-      const vec t15 = v_fma(x4, t13, x14);
-      v_store(d_transformer_blocks_5_add + (i * 256 + d), t15);
-    }
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_norm2_weight + d);
+    const vec t2 = v_mul(x0, x1);
+    const vec x3 = v_load(transformer_blocks_5_norm2_multiply + d);
+    sum0[way] = v_fma(t2, x3, sum0[way]);
+    sum1[way] = v_fma(x0, x1, sum1[way]);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x4 = v_set(transformer_blocks_5_norm2_rsqrt[0]);
+    const vec x5 = v_load(transformer_blocks_5_norm2_multiply + d);
+    const vec t6 = v_div_one(row0, v_set(real(256.0)));
+    const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + d);
+    const vec x8 = v_load(transformer_blocks_5_norm2_weight + d);
+    const vec t9 = v_mul(x7, x8);
+    const vec t10 = v_div_one(row1, v_set(real(256.0)));
+    const vec t11 = v_sub(t9, t10);
+    const vec t12 = v_fnma(x5, t6, t11);
+    const vec x13 = v_load(d_norm_multiply + d);
+    const vec t14 = v_fma(x4, t12, x13);
+    v_store(d_transformer_blocks_5_add + d, t14);
   }
 }
 
@@ -2560,23 +2237,14 @@ static void transformer_blocks_5_attention_backward(const real* transformer_bloc
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
-static void transformer_blocks_5_attention_matmul_backward_2(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                             const real* transformer_blocks_5_attention_multiply,
-                                                             real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_value_backward(const real* d_transformer_blocks_5_attention_out_proj_einsum,
+                                                          const real* transformer_blocks_5_attention_multiply,
+                                                          real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; n += 5) {
-      vec sum[5][2];
-      unroll<5, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-      for (std::int64_t i = 0; i < 1; ++i) {
-        vec x0[2];
-        unroll<2>([&](auto column) {
-          x0[column] = v_load(d_transformer_blocks_5_attention_out_proj_einsum + (h * 32 + column * 16));
-        });
-        unroll<5>([&](auto row) {
-          const vec x1 = v_set(transformer_blocks_5_attention_multiply[h * 65 + n + row + i * 65]);
-          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-        });
-      }
+      Accumulators<5, 2> sum = v_zero();
+      rank_one_update<0>(sum, transformer_blocks_5_attention_multiply + (h * 65 + n), 1,
+                         d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
       unroll<5, 2>([&](auto row, auto column) {
         v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 16 + 512),
                 sum[row][column]);
@@ -2590,91 +2258,53 @@ static void transformer_blocks_5_attention_multiply_backward(
     const std::int64_t image, const real* d_transformer_blocks_5_attention_einsum, const std::int32_t* random,
     const real* transformer_blocks_5_attention_divide, real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16));
-        const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + column * 16, 1, 858993459, real(1.25));
-        const vec t2 = v_mul(x0, t1);
-        const vec x3 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + column * 16));
-        sum0[column] = v_fma(t2, x3, sum0[column]);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + column * 16), t2);
-      });
-      {
-        const vec x4 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t5 = v_keep(random, 4, image * 35360 + h * 4420 + i * 68 + 64, 1, 858993459, real(1.25));
-        const vec t6 = v_mul(x4, t5);
-        const vec x7 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec t8 = v_mul(t6, x7);
-        sum0[0] = v_add(sum0[0], v_keep_n(t8, 1, real(0.0)));
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t6, 1);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      for (std::int64_t n = 0; n < 64; n += 16) {
-        const vec x9 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x10 = v_load(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n));
-        const vec t11 = v_sub(x10, row0);
-        const vec t12 = v_mul(x9, t11);
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(t12, t13);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t14);
-      }
-      {
-        const vec x15 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x16 = v_load_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), 1);
-        const vec t17 = v_sub(x16, row0);
-        const vec t18 = v_mul(x15, t17);
-        const vec t19 = v_set(real(0.17677669529663687));
-        const vec t20 = v_mul(t18, t19);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t20, 1);
-      }
-    }
+    Accumulators<4> sum0 = v_zero();
+    along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t1 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
+      const vec t2 = v_mul(x0, t1);
+      const vec x3 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
+      sum0[way] = v_fma_some(t2, x3, sum0[way], some);
+      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t2, some);
+    });
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x4 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
+      const vec x5 = v_load_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), some);
+      const vec t6 = v_sub(x5, row0);
+      const vec t7 = v_mul(x4, t6);
+      const vec t8 = v_mul(t7, v_set(real(0.17677669529663687)));
+      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t8, some);
+    });
   }
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_matmul_backward_3(real* d_transformer_blocks_5_attention_rearrange,
-                                                             const real* d_transformer_blocks_5_attention_multiply,
-                                                             const real* transformer_blocks_5_attention_add) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_query_backward(real* d_transformer_blocks_5_attention_rearrange,
+                                                                            const real* d_transformer_blocks_5_attention_multiply,
+                                                                            const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      v_fetch_rows(d_transformer_blocks_5_attention_rearrange + h * 32, 1, 0, 32);
-      vec sum[2];
-      unroll<2>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t n = 0; n < 65; ++n) {
-        const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + i * 65 + n]);
-        unroll<2>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_attention_add + (h * 32 + column * 16 + n * 768 + 256));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<2>([&](auto column) {
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + column * 16), sum[column]);
-      });
+    v_fetch_rows(d_transformer_blocks_5_attention_rearrange + h * 32, 1, 0, 32);
+    Accumulators<2> sum = v_zero();
+    for (std::int64_t n = 0; n < 65; ++n) {
+      axpy<0>(sum, v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n]),
+              transformer_blocks_5_attention_add + (h * 32 + n * 768 + 256));
     }
+    unroll<2>([&](auto column) {
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + column * 16), sum[column]);
+    });
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
-static void transformer_blocks_5_attention_matmul_backward_4(const real* d_transformer_blocks_5_attention_multiply,
-                                                             const real* transformer_blocks_5_attention_add,
-                                                             real* d_transformer_blocks_5_attention_rearrange) {
+static void transformer_blocks_5_attention_key_backward(const real* d_transformer_blocks_5_attention_multiply,
+                                                        const real* transformer_blocks_5_attention_add,
+                                                        real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; n += 5) {
-      vec sum[5][2];
-      unroll<5, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-      for (std::int64_t i = 0; i < 1; ++i) {
-        vec x1[2];
-        unroll<2>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_5_attention_add + (h * 32 + column * 16));
-        });
-        unroll<5>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n + row + i * 65]);
-          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
-      }
+      Accumulators<5, 2> sum = v_zero();
+      rank_one_update<0>(sum, d_transformer_blocks_5_attention_multiply + (h * 65 + n), 1,
+                         transformer_blocks_5_attention_add + h * 32);
       unroll<5, 2>([&](auto row, auto column) {
         v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 16 + 256),
                 sum[row][column]);
@@ -2685,33 +2315,22 @@ static void transformer_blocks_5_attention_matmul_backward_4(const real* d_trans
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_5_attention_matmul_backward_5(const Team& team,
-                                                             real* d_transformer_blocks_5_attention_einsum_2,
-                                                             const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                             const real* d_transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_in_proj_backward(const Team& team,
+                                                                              real* d_transformer_blocks_5_attention_einsum_2,
+                                                                              const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+                                                                              const real* d_transformer_blocks_5_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         v_fetch_line(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
                      d * 768 + 49152 + n * 768 + d2 * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                       d * 768 + d2 * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_5_attention_in_proj_weight_packed_transposed, d * 768 + d2 * 64 + 512, 4);
         if (rows == 6) v_fetch_line(d_transformer_blocks_5_attention_rearrange, n * 768 + 4608 + d2 * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + row * 768 + d2]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_transformer_blocks_5_attention_rearrange + (n * 768 + d2), 768,
+                           transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 64));
       }
       unroll<rows, 4>([&](auto row, auto column) {
         v_store(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d + column * 16), sum[row][column]);
@@ -2720,6 +2339,7 @@ static void transformer_blocks_5_attention_matmul_backward_5(const Team& team,
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
@@ -2732,66 +2352,44 @@ static void transformer_blocks_5_norm1_backward(
     real of_row9s[8];
     real of_row11s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d + column * 16));
-          const vec x1 = v_load(transformer_blocks_5_norm1_weight + (d + column * 16));
-          const vec t2 = v_mul(x0, x1);
-          const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d + column * 16));
-          sum0[column] = v_fma(t2, x3, sum0[column]);
-          sum1[column] = v_fma(x0, x1, sum1[column]);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        sum0[way] = v_fma(t2, x3, sum0[way]);
+        sum1[way] = v_fma(x0, x1, sum1[way]);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row1, t4);
-      of_row9s[n - top] = v_one(t5);
-      const vec t6 = v_div_one(row0, t4);
-      of_row11s[n - top] = v_one(t6);
+      const vec t4 = v_div_one(row1, v_set(real(256.0)));
+      of_row9s[n - top] = v_one(t4);
+      const vec t5 = v_div_one(row0, v_set(real(256.0)));
+      of_row11s[n - top] = v_one(t5);
     }
     const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row9[rows];
-      vec of_row11[rows];
-      unroll<rows>([&](auto row) {
-        of_row9[row] = v_set(of_row9s[n - top + row]);
-        of_row11[row] = v_set(of_row11s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row9 = of_row9s + (n - top);
+      const RowStatistic<rows> of_row11 = of_row11s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
         if (rows == 1) v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
         if (rows == 1) v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
-        const vec x10 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x9 = v_load(transformer_blocks_5_norm1_weight + d);
         unroll<rows>([&](auto row) {
-          const vec x7 = v_set(transformer_blocks_5_norm1_rsqrt[n + row]);
-          const vec x8 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d));
-          const vec x9 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d));
-          const vec t11 = v_mul(x9, x10);
-          const vec t12 = v_sub(t11, of_row9[row]);
-          const vec t13 = v_fnma(x8, of_row11[row], t12);
-          const vec t14 = v_mul(x7, t13);
-          v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d), t14);
+          const vec x6 = v_set(transformer_blocks_5_norm1_rsqrt[n + row]);
+          const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d));
+          const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d));
+          const vec t10 = v_mul(x8, x9);
+          const vec t11 = v_sub(t10, of_row9[row]);
+          const vec t12 = v_fnma(x7, of_row11[row], t11);
+          const vec t13 = v_mul(x6, t12);
+          v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d), t13);
         });
       }
     };
     for (std::int64_t n = top; n < bottom - 3; n += 4) pass1(constant<4>, n);
     for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass1(constant<1>, n);
-  }
-}
-
-// b < B, i < 1, d < D=256; lanes along d
-static void transformer_blocks_add_backward(const real* d_transformer_blocks_5_norm1_multiply,
-                                            const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + (i * 256 + d));
-      const vec x1 = v_load(d_transformer_blocks_5_add + (i * 256 + d));
-      const vec t2 = v_add(x0, x1);
-      v_store(d_transformer_blocks_carry + (i * 256 + d), t2);
-    }
   }
 }
 
@@ -2855,20 +2453,14 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
                                  real* gradient_head_weight, const real* d_multiply, const real* norm_add) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t classes = begin; classes < end; classes += 5) {
-      vec sum[5][4];
-      unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<5, 4> sum = v_zero();
       if (group.first > 0) {
         unroll<5, 4>([&](auto row, auto column) {
           sum[row][column] = v_load(gradient_head_weight + (classes * 256 + row * 256 + d + column * 16));
         });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        vec x1[4];
-        unroll<4>([&](auto column) { x1[column] = v_load(norm_add + (d + column * 16 + b * 1324240)); });
-        unroll<5>([&](auto row) {
-          const vec x0 = v_set(d_multiply[classes + row + b * 1324240]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_multiply + (classes + b * 1324240), 1, norm_add + (d + b * 1324240));
       }
       unroll<5, 4>([&](auto row, auto column) {
         v_store(gradient_head_weight + (classes * 256 + row * 256 + d + column * 16), sum[row][column]);
@@ -2878,21 +2470,19 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
                                          const real* norm_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        unroll<8>([&](auto column) {
-          const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column * 16));
-          const vec x1 = v_load(norm_multiply + (b * 1324240 + i * 256 + d + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column * 16));
+        const vec x1 = v_load(norm_multiply + (b * 1324240 + d + column * 16));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
     unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 16)), sum[column]); });
   }
@@ -2912,41 +2502,18 @@ static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_wei
 }
 
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
+// for 5 kernels of the plan, of which this is the first
 static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
                                        real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        unroll<8>([&](auto column) {
-          const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column * 16));
-          sum[column] = v_add(sum[column], x0);
-        });
-      }
-    }
-    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 16)), sum[column]); });
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-// for 3 kernels of the plan, of which this is the first
-static void transformer_blocks_5_ffn_linear2_bias_gradient_partial(
-    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        unroll<8>([&](auto column) {
-          const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply + (b * 1324240 + i * 256 + d + column * 16));
-          sum[column] = v_add(sum[column], x0);
-        });
-      }
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_head_einsum + (b * 1324240 + d + column * 16));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
     unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 16)), sum[column]); });
   }
@@ -2959,24 +2526,15 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
     const real* transformer_blocks_5_ffn_gelu) {
   for (std::int64_t m = 0; m < 512; m += 64) {
     for (std::int64_t d = begin; d < end; d += 4) {
-      vec sum[4][4];
-      unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 4> sum = v_zero();
       if (group.first > 0) {
         unroll<4, 4>([&](auto row, auto column) {
           sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 16));
         });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        for (std::int64_t i = 0; i < 1; ++i) {
-          vec x1[4];
-          unroll<4>([&](auto column) {
-            x1[column] = v_load(transformer_blocks_5_ffn_gelu + (m + column * 16 + b * 1324240 + i * 512));
-          });
-          unroll<4>([&](auto row) {
-            const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply[d + row + b * 1324240 + i * 256]);
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-          });
-        }
+        rank_one_update<0>(sum, d_transformer_blocks_5_ffn_multiply + (d + b * 1324240), 1,
+                           transformer_blocks_5_ffn_gelu + (m + b * 1324240));
       }
       unroll<4, 4>([&](auto row, auto column) {
         v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 16),
@@ -2992,15 +2550,12 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 512; m += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        unroll<8>([&](auto column) {
-          const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + i * 512 + m + column * 16));
-          sum[column] = v_add(sum[column], x0);
-        });
-      }
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_transformer_blocks_5_ffn_multiply_2 + (b * 1324240 + m + column * 16));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
     unroll<8>([&](auto column) { v_store(partial + (chunk * 512 + (m + column * 16)), sum[column]); });
   }
@@ -3020,89 +2575,25 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
 }
 
 // m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear1_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
     real* gradient_transformer_blocks_5_ffn_linear1_weight, const real* d_transformer_blocks_5_ffn_multiply_2,
     const real* transformer_blocks_5_norm2_add) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t m = begin; m < end; m += 4) {
-      vec sum[4][4];
-      unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 4> sum = v_zero();
       if (group.first > 0) {
         unroll<4, 4>([&](auto row, auto column) {
           sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 16));
         });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
-        for (std::int64_t i = 0; i < 1; ++i) {
-          vec x1[4];
-          unroll<4>([&](auto column) {
-            x1[column] = v_load(transformer_blocks_5_norm2_add + (d + column * 16 + b * 1324240 + i * 256));
-          });
-          unroll<4>([&](auto row) {
-            const vec x0 = v_set(d_transformer_blocks_5_ffn_multiply_2[m + row + b * 1324240 + i * 512]);
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-          });
-        }
+        rank_one_update<0>(sum, d_transformer_blocks_5_ffn_multiply_2 + (m + b * 1324240), 1,
+                           transformer_blocks_5_norm2_add + (d + b * 1324240));
       }
       unroll<4, 4>([&](auto row, auto column) {
         v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 16),
-                sum[row][column]);
-      });
-    }
-  }
-}
-
-// b < B (summed), i < 1 (summed), d < D=256; lanes along d
-static void transformer_blocks_5_norm2_weight_gradient_partial(
-    const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_linear1_einsum,
-    const real* transformer_blocks_5_norm2_multiply, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        unroll<8>([&](auto column) {
-          const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + (b * 1324240 + i * 256 + d + column * 16));
-          const vec x1 = v_load(transformer_blocks_5_norm2_multiply + (b * 1324240 + i * 256 + d + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-    }
-    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 16)), sum[column]); });
-  }
-}
-
-// d < D=256, h < H*K=256, b < B (summed), i < 1 (summed); lanes along h
-static void transformer_blocks_5_attention_out_proj_weight_gradient(
-    const std::int64_t begin, const std::int64_t end, const Group& group,
-    real* gradient_transformer_blocks_5_attention_out_proj_weight, const real* d_transformer_blocks_5_add,
-    const real* transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t h = 0; h < 256; h += 64) {
-    for (std::int64_t d = begin; d < end; d += 4) {
-      vec sum[4][4];
-      unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-      if (group.first > 0) {
-        unroll<4, 4>([&](auto row, auto column) {
-          sum[row][column] = v_load(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + row * 256 + h + column * 16));
-        });
-      }
-      for (std::int64_t b = 0; b < group.images; ++b) {
-        for (std::int64_t i = 0; i < 1; ++i) {
-          vec x1[4];
-          unroll<4>([&](auto column) {
-            x1[column] = v_load(transformer_blocks_5_attention_rearrange + (h + column * 16 + b * 1324240 + i * 256));
-          });
-          unroll<4>([&](auto row) {
-            const vec x0 = v_set(d_transformer_blocks_5_add[d + row + b * 1324240 + i * 256]);
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-          });
-        }
-      }
-      unroll<4, 4>([&](auto row, auto column) {
-        v_store(gradient_transformer_blocks_5_attention_out_proj_weight + (d * 256 + row * 256 + h + column * 16),
                 sum[row][column]);
       });
     }
@@ -3134,8 +2625,7 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
         unroll<8>([&](auto column) {
@@ -3157,8 +2647,7 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 65; ++n) {
         unroll<8>([&](auto column) {
@@ -3186,86 +2675,68 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_backward(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear2_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* d_transformer_blocks_ffn_linear2_copy,
     real* d_transformer_blocks_ffn_multiply_2, const real* transformer_blocks_ffn_multiply,
     const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* d_transformer_blocks_ffn_multiply,
     const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
+          const vec t1 = v_gelu(x0);
+          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t1);
+          const vec t2 = v_gelu_gradient(x0);
+          const vec t3 = v_mul(value, t2);
+          const vec t4 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+                                real(1.25));
+          const vec t5 = v_mul(t3, t4);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t5);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(d_transformer_blocks_ffn_linear2_copy + (n * 512 + m), rows, 512, 64);
       v_fetch_rows(d_transformer_blocks_ffn_multiply_2 + (n * 512 + m), rows, 512, 64);
       v_fetch_rows(transformer_blocks_ffn_multiply + (n * 512 + m), rows, 512, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + n * 256 + d * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512, 4);
         if (rows == 6) v_fetch_line(d_transformer_blocks_ffn_multiply, n * 256 + 1536 + d * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply[n * 256 + row * 256 + d]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_transformer_blocks_ffn_multiply + (n * 256 + d), 256,
+                           transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-            const vec t3 = v_gelu(x2);
-            v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t3);
-            const vec t4 = v_gelu_gradient(x2);
-            const vec t5 = v_mul(value, t4);
-            const vec t6 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1,
-                                  858993459, real(1.25));
-            const vec t7 = v_mul(t5, t6);
-            v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t7);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_transformer_blocks_ffn_linear1_einsum,
-                                                    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                    const real* d_transformer_blocks_ffn_multiply_2) {
+[[gnu::noinline]] static void transformer_blocks_ffn_linear1_backward(const Team& team,
+                                                                      real* d_transformer_blocks_ffn_linear1_einsum,
+                                                                      const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
+                                                                      const real* d_transformer_blocks_ffn_multiply_2) {
   const Tiles mine = team.tiles(65, 6, 256, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t m = 0; m < 512; ++m) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + 32768 + n * 512 + m * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed_transposed, d * 512 + m * 64 + 512, 4);
         if (rows == 6) v_fetch_line(d_transformer_blocks_ffn_multiply_2, n * 512 + 3072 + m * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_ffn_multiply_2[n * 512 + row * 512 + m]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_transformer_blocks_ffn_multiply_2 + (n * 512 + m), 512,
+                           transformer_blocks_ffn_linear1_weight_packed_transposed + (d * 512 + m * 64));
       }
       unroll<rows, 4>([&](auto row, auto column) {
         v_store(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d + column * 16), sum[row][column]);
@@ -3274,6 +2745,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, real* d_tr
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
@@ -3288,52 +2760,43 @@ static void transformer_blocks_norm2_backward(
     real of_row13s[8];
     real of_row15s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + column * 16));
-          const vec x1 = v_load(transformer_blocks_norm2_weight + (d + column * 16));
-          const vec t2 = v_mul(x0, x1);
-          const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + column * 16));
-          sum0[column] = v_fma(t2, x3, sum0[column]);
-          sum1[column] = v_fma(x0, x1, sum1[column]);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        sum0[way] = v_fma(t2, x3, sum0[way]);
+        sum1[way] = v_fma(x0, x1, sum1[way]);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row1, t4);
-      of_row13s[n - top] = v_one(t5);
-      const vec t6 = v_div_one(row0, t4);
-      of_row15s[n - top] = v_one(t6);
+      const vec t4 = v_div_one(row1, v_set(real(256.0)));
+      of_row13s[n - top] = v_one(t4);
+      const vec t5 = v_div_one(row0, v_set(real(256.0)));
+      of_row15s[n - top] = v_one(t5);
     }
     const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row13[rows];
-      vec of_row15[rows];
-      unroll<rows>([&](auto row) {
-        of_row13[row] = v_set(of_row13s[n - top + row]);
-        of_row15[row] = v_set(of_row15s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row13 = of_row13s + (n - top);
+      const RowStatistic<rows> of_row15 = of_row15s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
         if (rows == 1) v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
         if (rows == 1) v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x8 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x9 = v_load(transformer_blocks_norm2_bias + d);
+        const vec x7 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x8 = v_load(transformer_blocks_norm2_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
-          const vec t10 = v_fma(x7, x8, x9);
-          v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + row * 256 + d), t10);
-          const vec x11 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
-          const vec x12 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
-          const vec t13 = v_mul(x12, x8);
-          const vec t14 = v_sub(t13, of_row13[row]);
-          const vec t15 = v_fnma(x7, of_row15[row], t14);
-          const vec x16 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t17 = v_fma(x11, t15, x16);
-          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t17);
+          const vec x6 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
+          const vec t9 = v_fma(x6, x7, x8);
+          v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + row * 256 + d), t9);
+          const vec x10 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
+          const vec x11 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
+          const vec t12 = v_mul(x11, x7);
+          const vec t13 = v_sub(t12, of_row13[row]);
+          const vec t14 = v_fnma(x6, of_row15[row], t13);
+          const vec x15 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t16 = v_fma(x10, t14, x15);
+          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t16);
         });
       }
     };
@@ -3343,8 +2806,7 @@ static void transformer_blocks_norm2_backward(
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_2(
+[[gnu::noinline]] static void transformer_blocks_attention_value_backward(
     const Team& team, real* d_transformer_blocks_attention_rearrange,
     const real* d_transformer_blocks_attention_out_proj_einsum, const real* transformer_blocks_attention_multiply) {
   const std::int64_t begin = team.begin(65, 13);
@@ -3353,17 +2815,10 @@ static void transformer_blocks_attention_matmul_backward_2(
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
       v_fetch_rows(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + 512), 13, 768, 32);
-      vec sum[13][2];
-      unroll<13, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<13, 2> sum = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        vec x0[2];
-        unroll<2>([&](auto column) {
-          x0[column] = v_load(d_transformer_blocks_attention_out_proj_einsum + (h * 32 + column * 16 + n2 * 256));
-        });
-        unroll<13>([&](auto row) {
-          const vec x1 = v_set(transformer_blocks_attention_multiply[h * 4225 + n + row + n2 * 65]);
-          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), 1,
+                           d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n2 * 256));
       }
       unroll<13, 2>([&](auto row, auto column) {
         v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 16 + 512),
@@ -3371,27 +2826,20 @@ static void transformer_blocks_attention_matmul_backward_2(
       });
     }
   }
+  team.wait();
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_block(
+[[gnu::noinline]] static void transformer_blocks_attention_probabilities_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
     const real* d_transformer_blocks_attention_out_proj_einsum, const real* d_transformer_blocks_attention_copy,
     real* d_transformer_blocks_attention_einsum) {
   {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec sum[rows][3];
-      unroll<rows, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 3> sum = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        vec x1[3];
-        unroll<3>([&](auto column) {
-          x1[column] = v_load(d_transformer_blocks_attention_copy + (h * 2080 + column * 16 + k * 65));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + row * 256 + k]);
-          unroll<3>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n * 256 + k), 256,
+                           d_transformer_blocks_attention_copy + (h * 2080 + k * 65));
       }
       unroll<rows, 3>([&](auto row, auto column) {
         v_store(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + column * 16), sum[row][column]);
@@ -3402,18 +2850,10 @@ static void transformer_blocks_attention_matmul_backward_block(
   }
   {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec sum[rows][2];
-      unroll<rows, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 2> sum = v_zero();
       for (std::int64_t k = 0; k < 32; ++k) {
-        vec x3[2];
-        unroll<2>([&](auto column) {
-          x3[column] = v_load_some(d_transformer_blocks_attention_copy + (h * 2080 + column * 16 + k * 65 + 48),
-                                   column < 1 ? lanes : 1);
-        });
-        unroll<rows>([&](auto row) {
-          const vec x2 = v_set(d_transformer_blocks_attention_out_proj_einsum[h * 32 + n * 256 + row * 256 + k]);
-          unroll<2>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-        });
+        rank_one_update<1>(sum, d_transformer_blocks_attention_out_proj_einsum + (h * 32 + n * 256 + k), 256,
+                           d_transformer_blocks_attention_copy + (h * 2080 + k * 65 + 48));
       }
       unroll<rows, 2>([&](auto row, auto column) {
         v_store_some(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + row * 65 + column * 16 + 48),
@@ -3434,74 +2874,45 @@ static void transformer_blocks_attention_multiply_backward_block(
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-        const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + column * 16, 1, 858993459,
+      Accumulators<4> sum0 = v_zero();
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x0 = v_load_some(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t1 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                               real(1.25));
         const vec t2 = v_mul(x0, t1);
-        const vec x3 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + column * 16));
-        sum0[column] = v_fma(t2, x3, sum0[column]);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + column * 16), t2);
+        const vec x3 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
+        sum0[way] = v_fma_some(t2, x3, sum0[way], some);
+        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t2, some);
       });
-      {
-        const vec x4 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t5 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + 64, 1, 858993459,
-                              real(1.25));
-        const vec t6 = v_mul(x4, t5);
-        const vec x7 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t8 = v_mul(t6, x7);
-        sum0[0] = v_add(sum0[0], v_keep_n(t8, 1, real(0.0)));
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t6, 1);
-      }
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       row0s[n - top] = v_one(row0);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+      along_row<65, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
-        const vec x9 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x10 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-        const vec t11 = v_sub(x10, row0);
-        const vec t12 = v_mul(x9, t11);
-        const vec t13 = v_set(real(0.17677669529663687));
-        const vec t14 = v_mul(t12, t13);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t14);
-      }
-      {
-        const vec x15 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x16 = v_load_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), 1);
-        const vec t17 = v_sub(x16, row0);
-        const vec t18 = v_mul(x15, t17);
-        const vec t19 = v_set(real(0.17677669529663687));
-        const vec t20 = v_mul(t18, t19);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t20, 1);
-      }
+        const vec x4 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
+        const vec x5 = v_load_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), some);
+        const vec t6 = v_sub(x5, row0);
+        const vec t7 = v_mul(x4, t6);
+        const vec t8 = v_mul(t7, v_set(real(0.17677669529663687)));
+        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t8, some);
+      });
     }
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_3_block(
+[[gnu::noinline]] static void transformer_blocks_attention_query_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
     real* d_transformer_blocks_attention_rearrange, const real* d_transformer_blocks_attention_multiply,
     const real* transformer_blocks_attention_add) {
   for (std::int64_t n = begin; n < end; n += 13) {
     v_fetch_rows(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768), 13, 768, 32);
-    vec sum[13][2];
-    unroll<13, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<13, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-      vec x1[2];
-      unroll<2>([&](auto column) {
-        x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + column * 16 + n2 * 768 + 256));
-      });
-      unroll<13>([&](auto row) {
-        const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n * 65 + row * 65 + n2]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
+      rank_one_update<0>(sum, d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), 65,
+                         transformer_blocks_attention_add + (h * 32 + n2 * 768 + 256));
     }
     unroll<13, 2>([&](auto row, auto column) {
       v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 16),
@@ -3511,7 +2922,7 @@ static void transformer_blocks_attention_matmul_backward_3_block(
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_backward_3(
+static void transformer_blocks_attention_query_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer,
     const real* d_transformer_blocks_attention_out_proj_einsum, const real* d_transformer_blocks_attention_copy,
     const std::int32_t* random, const real* transformer_blocks_attention_divide,
@@ -3523,21 +2934,21 @@ static void transformer_blocks_attention_matmul_backward_3(
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
-                                                       d_transformer_blocks_attention_copy,
-                                                       d_transformer_blocks_attention_einsum);
+    transformer_blocks_attention_probabilities_backward_block(
+        h, begin, end, d_transformer_blocks_attention_out_proj_einsum, d_transformer_blocks_attention_copy,
+        d_transformer_blocks_attention_einsum);
     transformer_blocks_attention_multiply_backward_block(
         h, begin, end, image, layer, d_transformer_blocks_attention_einsum, random, transformer_blocks_attention_divide,
         d_transformer_blocks_attention_multiply);
-    transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_rearrange,
-                                                         d_transformer_blocks_attention_multiply,
-                                                         transformer_blocks_attention_add);
+    transformer_blocks_attention_query_backward_block(h, begin, end, d_transformer_blocks_attention_rearrange,
+                                                      d_transformer_blocks_attention_multiply,
+                                                      transformer_blocks_attention_add);
   }
+  team.wait();
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
-[[gnu::noinline]]
-static void transformer_blocks_attention_matmul_backward_4(
+[[gnu::noinline]] static void transformer_blocks_attention_key_backward(
     const Team& team, real* d_transformer_blocks_attention_rearrange,
     const real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add) {
   const std::int64_t begin = team.begin(65, 13);
@@ -3546,17 +2957,10 @@ static void transformer_blocks_attention_matmul_backward_4(
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = begin; n < end; n += 13) {
       v_fetch_rows(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + 256), 13, 768, 32);
-      vec sum[13][2];
-      unroll<13, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<13, 2> sum = v_zero();
       for (std::int64_t n2 = 0; n2 < 65; ++n2) {
-        vec x1[2];
-        unroll<2>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_attention_add + (h * 32 + column * 16 + n2 * 768));
-        });
-        unroll<13>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_attention_multiply[h * 4225 + n + row + n2 * 65]);
-          unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_transformer_blocks_attention_multiply + (h * 4225 + n + n2 * 65), 1,
+                           transformer_blocks_attention_add + (h * 32 + n2 * 768));
       }
       unroll<13, 2>([&](auto row, auto column) {
         v_store(d_transformer_blocks_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 16 + 256),
@@ -3564,6 +2968,7 @@ static void transformer_blocks_attention_matmul_backward_4(
       });
     }
   }
+  team.wait();
 }
 
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
@@ -3612,8 +3017,8 @@ static void transformer_blocks_attention_out_proj_weight_gradient(
 }
 
 // b < B, n < N+1=65, d < D=256; lanes along d
-static void multiply_backward_2(const std::int64_t image, const real* d_transformer_blocks_carry_next,
-                                const std::int32_t* random, real* d_multiply_2) {
+static void multiply_backward(const std::int64_t image, const real* d_transformer_blocks_carry_next,
+                              const std::int32_t* random, real* d_multiply_2) {
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 16) {
       const vec x0 = v_load(d_transformer_blocks_carry_next + (n * 256 + d));
@@ -3630,8 +3035,7 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t n = 0; n < 16640; n += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       unroll<8>([&](auto column) {
         const vec x0 = v_load(d_multiply_2 + (b * 1324240 + n + column * 16));
@@ -3655,13 +3059,12 @@ static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, cons
 }
 
 // i < 1, n < N+1=65, d < D=256; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embed) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t n = 0; n < 65; ++n) {
-      for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x0 = v_load(d_reduce_sum + (n * 256 + d));
-        v_store(gradient_pos_embed + (i * 16640 + n * 256 + d), x0);
-      }
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 16) {
+      const vec x0 = v_load(d_reduce_sum + (n * 256 + d));
+      v_store(gradient_pos_embed + (n * 256 + d), x0);
     }
   }
 }
@@ -3677,33 +3080,12 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
   }
 }
 
-// b < B (summed), d < D=256; lanes along d
-static void reduce_sum_backward_2_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
-                                          real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t d = 0; d < 256; d += 128) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t b = begin; b < end; ++b) {
-      unroll<8>([&](auto column) {
-        const vec x0 = v_load(d_multiply_2 + (b * 1324240 + d + column * 16));
-        sum[column] = v_add(sum[column], x0);
-      });
-    }
-    unroll<8>([&](auto column) { v_store(partial + (chunk * 256 + (d + column * 16)), sum[column]); });
-  }
-}
-
 // i < 1, i2 < 1, d < D=256; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_token) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t i2 = 0; i2 < 1; ++i2) {
-      for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x0 = v_load(d_reduce_sum_2 + d);
-        v_store(gradient_cls_token + (i * 256 + i2 * 256 + d), x0);
-      }
-    }
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x0 = v_load(d_reduce_sum_2 + d);
+    v_store(gradient_cls_token + d, x0);
   }
 }
 
@@ -3715,71 +3097,43 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0[4];
-      unroll<4>([&](auto way) { most0[way] = v_set(-INFINITY); });
-      {
-        const vec t1 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-          const vec t2 = v_mul(x0, t1);
-          most0[column] = v_max(most0[column], t2);
-        });
-      }
-      {
-        const vec x3 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t4 = v_set(real(0.17677669529663687));
-        const vec t5 = v_mul(x3, t4);
-        most0[0] = v_max(most0[0], v_keep_n(t5, 1, -INFINITY));
-      }
+      Accumulators<4> most0 = v_set(-INFINITY);
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x0 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t1 = v_mul(x0, v_set(real(0.17677669529663687)));
+        most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+      });
       const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
       row0s[n - top] = v_one(row0);
     }
     real row1s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      {
-        const vec t7 = v_set(real(0.17677669529663687));
-        unroll<4>([&](auto column) {
-          const vec x6 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-          const vec t8 = v_fms(x6, t7, row0);
-          const vec t9 = v_exp(t8);
-          sum1[column] = v_add(sum1[column], t9);
-          v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + column * 16), t9);
-        });
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t11 = v_set(real(0.17677669529663687));
-        const vec t12 = v_fms(x10, t11, row0);
-        const vec t13 = v_exp(t12);
-        sum1[0] = v_add(sum1[0], v_keep_n(t13, 1, real(0.0)));
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t13, 1);
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x2 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t3 = v_fms(x2, v_set(real(0.17677669529663687)), row0);
+        const vec t4 = v_exp(t3);
+        sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t4, some);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       row1s[n - top] = v_one(row1);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row1 = v_set(row1s[n - top]);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
-        const vec x14 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec t15 = v_div_one(v_set(real(1.0)), row1);
-        const vec t16 = v_mul(x14, t15);
-        v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t16);
-      }
-      {
-        const vec x17 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec t18 = v_div_one(v_set(real(1.0)), row1);
-        const vec t19 = v_mul(x17, t18);
-        v_store_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), t19, 1);
-      }
+      along_row<65, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
+        const vec x5 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
+        const vec t6 = v_div_one(v_set(real(1.0)), row1);
+        const vec t7 = v_mul(x5, t6);
+        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7, some);
+      });
     }
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_forward_2_input_gradient(
+static void transformer_blocks_attention_weighted_values_forward_input_gradient(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
     real* transformer_blocks_attention_divide, real* transformer_blocks_attention_rearrange) {
   alignas(64) real transformer_blocks_attention_einsum[4225];
@@ -3788,102 +3142,88 @@ static void transformer_blocks_attention_matmul_forward_2_input_gradient(
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_matmul_forward_block(h, begin, end, transformer_blocks_attention_add,
+    transformer_blocks_attention_scores_forward_block(h, begin, end, transformer_blocks_attention_add,
                                                       transformer_blocks_attention_copy,
                                                       transformer_blocks_attention_einsum);
     transformer_blocks_attention_softmax_forward_block_input_gradient(
         h, begin, end, transformer_blocks_attention_einsum, transformer_blocks_attention_divide);
-    transformer_blocks_attention_matmul_forward_2_block_train(h, begin, end, transformer_blocks_attention_rearrange,
-                                                              transformer_blocks_attention_divide,
-                                                              transformer_blocks_attention_add);
+    transformer_blocks_attention_weighted_values_forward_block_train(
+        h, begin, end, transformer_blocks_attention_rearrange, transformer_blocks_attention_divide,
+        transformer_blocks_attention_add);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward_input_gradient(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_input_gradient(
     const Team& team, real* transformer_blocks_ffn_linear1_add, real* transformer_blocks_ffn_gelu,
     const real* transformer_blocks_ffn_linear1_weight_packed, const real* transformer_blocks_norm2_add,
     const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
+          const vec t1 = v_add(value, x0);
+          v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t1);
+          const vec t2 = v_gelu(t1);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t2);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_ffn_linear1_add + (n * 512 + m), rows, 512, 64);
       v_fetch_rows(transformer_blocks_ffn_gelu + (n * 512 + m), rows, 512, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_norm2_add + (n * 256 + d), 256,
+                           transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-            const vec t3 = v_add(value, x2);
-            v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t3);
-            const vec t4 = v_gelu(t3);
-            v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
+[[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
     const Team& team, real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient,
     const real* transformer_blocks_5_norm2_add, const real* transformer_blocks_5_ffn_linear1_weight_packed,
     const real* transformer_blocks_5_ffn_linear1_bias) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = mine.left; m < mine.right; m += 64) {
-      v_fetch_rows(transformer_blocks_5_ffn_gelu + (i * 512 + m), 1, 0, 64);
-      v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(transformer_blocks_5_norm2_add[i * 256 + d]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      alignas(64) real kept[64];
-      unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t column = 0; column < 64; column += 16) {
-          const vec value = v_load(sums + column);
-          const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-          const vec t3 = v_add(value, x2);
-          const vec t4 = v_gelu(t3);
-          v_store(transformer_blocks_5_ffn_gelu + (i * 512 + (m + column)), t4);
-          const vec t5 = v_gelu_gradient(t3);
-          v_store(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + (m + column)), t5);
-        }
-      };
-      epilogue(kept);
+  for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    v_fetch_rows(transformer_blocks_5_ffn_gelu + m, 1, 0, 64);
+    v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + m, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      axpy<0>(sum, v_set(transformer_blocks_5_norm2_add[d]),
+              transformer_blocks_5_ffn_linear1_weight_packed + (m * 256 + d * 64));
     }
+    alignas(64) real kept[64];
+    unroll<4>([&](auto column) { v_store(kept + column * 16, sum[column]); });
+    const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
+      for (std::int64_t column = 0; column < 64; column += 16) {
+        const vec value = v_load(sums + column);
+        const vec x0 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
+        const vec t1 = v_add(value, x0);
+        const vec t2 = v_gelu(t1);
+        v_store(transformer_blocks_5_ffn_gelu + (m + column), t2);
+        const vec t3 = v_gelu_gradient(t1);
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), t3);
+      }
+    };
+    epilogue(kept);
   }
+  team.wait();
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
@@ -3891,128 +3231,102 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
     const real* transformer_blocks_5_ffn_linear2_bias, real* norm_rsqrt, real* norm_multiply, const real* norm_weight,
     const real* norm_bias, real* norm_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16));
-        const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 16));
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0[column] = v_add(sum0[column], t4);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      const vec t10 = v_set(real(256.0));
-      const vec t11 = v_div_one(row0, t10);
-      unroll<4>([&](auto column) {
-        const vec x5 = v_load(transformer_blocks_5_add + (i * 256 + d + column * 16));
-        const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d + column * 16));
-        const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + (d + column * 16));
-        const vec t8 = v_add(x6, x7);
-        const vec t9 = v_add(x5, t8);
-        const vec t12 = v_sub(t9, t11);
-        sum1[column] = v_fma(t12, t12, sum1[column]);
-      });
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    const vec t13 = v_set(real(256.0));
-    const vec t14 = v_div_one(row1, t13);
-    const vec t15 = v_set(real(1e-05));
-    const vec t16 = v_add(t14, t15);
-    const vec t17 = v_rsqrt_one(t16);
-    v_store_n(norm_rsqrt + i, t17, 1);
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x18 = v_load(transformer_blocks_5_add + (i * 256 + d));
-      const vec x19 = v_load(transformer_blocks_5_ffn_linear2_einsum + (i * 256 + d));
-      const vec x20 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_add(x18, t21);
-      const vec t23 = v_set(real(256.0));
-      const vec t24 = v_div_one(row0, t23);
-      const vec t25 = v_sub(t22, t24);
-      const vec t26 = v_div_one(row1, t23);
-      const vec t27 = v_set(real(1e-05));
-      const vec t28 = v_add(t26, t27);
-      const vec t29 = v_rsqrt_one(t28);
-      const vec t30 = v_mul(t25, t29);
-      v_store(norm_multiply + (i * 256 + d), t30);
-      const vec x31 = v_load(norm_weight + d);
-      const vec x32 = v_load(norm_bias + d);
-      const vec t33 = v_fma(t30, x31, x32);
-      v_store(norm_add + (i * 256 + d), t33);
-    }
+  Accumulators<4> sum0 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(transformer_blocks_5_add + d);
+    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t3 = v_add(x1, x2);
+    const vec t4 = v_add(x0, t3);
+    sum0[way] = v_add(sum0[way], t4);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  Accumulators<4> sum1 = v_zero();
+  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x5 = v_load(transformer_blocks_5_add + d);
+    const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t8 = v_add(x6, x7);
+    const vec t9 = v_add(x5, t8);
+    const vec t11 = v_sub(t9, t10);
+    sum1[way] = v_fma(t11, t11, sum1[way]);
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t12 = v_div_one(row1, v_set(real(256.0)));
+  const vec t13 = v_add(t12, v_set(real(1e-05)));
+  const vec t14 = v_rsqrt_one(t13);
+  v_store_n(norm_rsqrt, t14, 1);
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x15 = v_load(transformer_blocks_5_add + d);
+    const vec x16 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x17 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t18 = v_add(x16, x17);
+    const vec t19 = v_add(x15, t18);
+    const vec t20 = v_div_one(row0, v_set(real(256.0)));
+    const vec t21 = v_sub(t19, t20);
+    const vec t22 = v_div_one(row1, v_set(real(256.0)));
+    const vec t23 = v_add(t22, v_set(real(1e-05)));
+    const vec t24 = v_rsqrt_one(t23);
+    const vec t25 = v_mul(t21, t24);
+    v_store(norm_multiply + d, t25);
+    const vec x26 = v_load(norm_weight + d);
+    const vec x27 = v_load(norm_bias + d);
+    const vec t28 = v_fma(t25, x26, x27);
+    v_store(norm_add + d, t28);
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
                                          const real* norm_rsqrt, real* d_norm_multiply) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[4];
-    unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-    vec sum1[4];
-    unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_head_einsum + (d + column * 16));
-        const vec x1 = v_load(norm_weight + (d + column * 16));
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(norm_multiply + (i * 256 + d + column * 16));
-        sum0[column] = v_fma(t2, x3, sum0[column]);
-        sum1[column] = v_fma(x0, x1, sum1[column]);
-      });
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x4 = v_set(norm_rsqrt[i]);
-      const vec x5 = v_load(norm_multiply + (i * 256 + d));
-      const vec t6 = v_set(real(256.0));
-      const vec t7 = v_div_one(row0, t6);
-      const vec x8 = v_load(d_head_einsum + d);
-      const vec x9 = v_load(norm_weight + d);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div_one(row1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec t14 = v_mul(x4, t13);
-      v_store(d_norm_multiply + (i * 256 + d), t14);
-    }
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(d_head_einsum + d);
+    const vec x1 = v_load(norm_weight + d);
+    const vec t2 = v_mul(x0, x1);
+    const vec x3 = v_load(norm_multiply + d);
+    sum0[way] = v_fma(t2, x3, sum0[way]);
+    sum1[way] = v_fma(x0, x1, sum1[way]);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x4 = v_set(norm_rsqrt[0]);
+    const vec x5 = v_load(norm_multiply + d);
+    const vec t6 = v_div_one(row0, v_set(real(256.0)));
+    const vec x7 = v_load(d_head_einsum + d);
+    const vec x8 = v_load(norm_weight + d);
+    const vec t9 = v_mul(x7, x8);
+    const vec t10 = v_div_one(row1, v_set(real(256.0)));
+    const vec t11 = v_sub(t9, t10);
+    const vec t12 = v_fnma(x5, t6, t11);
+    const vec t13 = v_mul(x4, t12);
+    v_store(d_norm_multiply + d, t13);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
+[[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
     const Team& team, real* d_transformer_blocks_5_ffn_multiply, const real* d_norm_multiply,
     const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
     const real* d_transformer_blocks_5_ffn_gelu_gradient) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_l2_bytes());
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = mine.left; m < mine.right; m += 64) {
-      v_fetch_rows(d_transformer_blocks_5_ffn_multiply + (i * 512 + m), 1, 0, 64);
-      vec sum[4];
-      unroll<4>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; ++d) {
-        const vec x0 = v_set(d_norm_multiply[i * 256 + d]);
-        unroll<4>([&](auto column) {
-          const vec x1 = v_load(transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + column * 16));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<4>([&](auto column) {
-        const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (i * 512 + m + column * 16));
-        const vec t3 = v_mul(sum[column], x2);
-        v_store(d_transformer_blocks_5_ffn_multiply + (i * 512 + m + column * 16), t3);
-      });
+  for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    v_fetch_rows(d_transformer_blocks_5_ffn_multiply + m, 1, 0, 64);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t d = 0; d < 256; ++d) {
+      axpy<0>(sum, v_set(d_norm_multiply[d]),
+              transformer_blocks_5_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
     }
+    unroll<4>([&](auto column) {
+      const vec x0 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (m + column * 16));
+      const vec t1 = v_mul(sum[column], x0);
+      v_store(d_transformer_blocks_5_ffn_multiply + (m + column * 16), t1);
+    });
   }
+  team.wait();
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
@@ -4020,39 +3334,21 @@ static void transformer_blocks_5_attention_multiply_backward_input_gradient(cons
                                                                             const real* transformer_blocks_5_attention_divide,
                                                                             real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + column * 16));
-        const vec x1 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + column * 16));
-        sum0[column] = v_fma(x0, x1, sum0[column]);
-      });
-      {
-        const vec x2 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec x3 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        sum0[0] = v_fma(x2, x3, sum0[0]);
-      }
-      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      for (std::int64_t n = 0; n < 64; n += 16) {
-        const vec x4 = v_load(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + n));
-        const vec x5 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + n));
-        const vec t6 = v_sub(x5, row0);
-        const vec t7 = v_mul(x4, t6);
-        const vec t8 = v_set(real(0.17677669529663687));
-        const vec t9 = v_mul(t7, t8);
-        v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + n), t9);
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_5_attention_divide + (h * 65 + i * 65 + 64), 1);
-        const vec x11 = v_load_n(d_transformer_blocks_5_attention_einsum + (h * 65 + i * 65 + 64), 1);
-        const vec t12 = v_sub(x11, row0);
-        const vec t13 = v_mul(x10, t12);
-        const vec t14 = v_set(real(0.17677669529663687));
-        const vec t15 = v_mul(t13, t14);
-        v_store_n(d_transformer_blocks_5_attention_multiply + (h * 65 + i * 65 + 64), t15, 1);
-      }
-    }
+    Accumulators<4> sum0 = v_zero();
+    along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec x1 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
+      sum0[way] = v_fma(x0, x1, sum0[way]);
+    });
+    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+    along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x2 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
+      const vec x3 = v_load_some(d_transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t4 = v_sub(x3, row0);
+      const vec t5 = v_mul(x2, t4);
+      const vec t6 = v_mul(t5, v_set(real(0.17677669529663687)));
+      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t6, some);
+    });
   }
 }
 
@@ -4080,50 +3376,41 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear2_backward_input_gradient(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear2_backward_input_gradient(
     const Team& team, real* d_transformer_blocks_ffn_multiply, const real* transformer_blocks_ffn_linear1_add,
     const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* d_transformer_blocks_carry) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
+    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < 64; column += 16) {
+          const vec value = v_load(sums + (row * 64 + column));
+          const vec x0 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
+          const vec t1 = v_gelu_gradient(x0);
+          const vec t2 = v_mul(value, t1);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t2);
+        }
+      }
+    };
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(d_transformer_blocks_ffn_multiply + (n * 512 + m), rows, 512, 64);
       v_fetch_rows(transformer_blocks_ffn_linear1_add + (n * 512 + m), rows, 512, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + 16384 + n * 256 + d * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear2_weight_packed_transposed, m * 256 + d * 64 + 512, 4);
         if (rows == 6) v_fetch_line(d_transformer_blocks_carry, n * 256 + 1536 + d * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(d_transformer_blocks_carry[n * 256 + row * 256 + d]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, d_transformer_blocks_carry + (n * 256 + d), 256,
+                           transformer_blocks_ffn_linear2_weight_packed_transposed + (m * 256 + d * 64));
       }
       alignas(64) real kept[rows * 64];
       unroll<rows, 4>([&](auto row, auto column) { v_store(kept + row * 64 + column * 16, sum[row][column]); });
-      const auto epilogue = [=](const real* sums) __attribute__((noinline)) {
-        for (std::int64_t row = 0; row < rows; ++row) {
-          for (std::int64_t column = 0; column < 64; column += 16) {
-            const vec value = v_load(sums + (row * 64 + column));
-            const vec x2 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
-            const vec t3 = v_gelu_gradient(x2);
-            const vec t4 = v_mul(value, t3);
-            v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t4);
-          }
-        }
-      };
-      epilogue(kept);
+      epilogue(kept, rows, n);
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
@@ -4137,49 +3424,40 @@ static void transformer_blocks_norm2_backward_input_gradient(
     real of_row10s[8];
     real of_row12s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d + column * 16));
-          const vec x1 = v_load(transformer_blocks_norm2_weight + (d + column * 16));
-          const vec t2 = v_mul(x0, x1);
-          const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d + column * 16));
-          sum0[column] = v_fma(t2, x3, sum0[column]);
-          sum1[column] = v_fma(x0, x1, sum1[column]);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
+        const vec t2 = v_mul(x0, x1);
+        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        sum0[way] = v_fma(t2, x3, sum0[way]);
+        sum1[way] = v_fma(x0, x1, sum1[way]);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_set(real(256.0));
-      const vec t5 = v_div_one(row1, t4);
-      of_row10s[n - top] = v_one(t5);
-      const vec t6 = v_div_one(row0, t4);
-      of_row12s[n - top] = v_one(t6);
+      const vec t4 = v_div_one(row1, v_set(real(256.0)));
+      of_row10s[n - top] = v_one(t4);
+      const vec t5 = v_div_one(row0, v_set(real(256.0)));
+      of_row12s[n - top] = v_one(t5);
     }
     const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row10[rows];
-      vec of_row12[rows];
-      unroll<rows>([&](auto row) {
-        of_row10[row] = v_set(of_row10s[n - top + row]);
-        of_row12[row] = v_set(of_row12s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row10 = of_row10s + (n - top);
+      const RowStatistic<rows> of_row12 = of_row12s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
         if (rows == 1) v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
         if (rows == 1) v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x10 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x9 = v_load(transformer_blocks_norm2_weight + d);
         unroll<rows>([&](auto row) {
-          const vec x7 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
-          const vec x8 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
-          const vec x9 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
-          const vec t11 = v_mul(x9, x10);
-          const vec t12 = v_sub(t11, of_row10[row]);
-          const vec t13 = v_fnma(x8, of_row12[row], t12);
-          const vec x14 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t15 = v_fma(x7, t13, x14);
-          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t15);
+          const vec x6 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
+          const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
+          const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
+          const vec t10 = v_mul(x8, x9);
+          const vec t11 = v_sub(t10, of_row10[row]);
+          const vec t12 = v_fnma(x7, of_row12[row], t11);
+          const vec x13 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t14 = v_fma(x6, t12, x13);
+          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t14);
         });
       }
     };
@@ -4197,48 +3475,32 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
     const std::int64_t bottom = std::min<std::int64_t>(end, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + column * 16));
-        const vec x1 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + column * 16));
-        sum0[column] = v_fma(x0, x1, sum0[column]);
+      Accumulators<4> sum0 = v_zero();
+      along_row<65, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x0 = v_load_some(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec x1 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
+        sum0[way] = v_fma(x0, x1, sum0[way]);
       });
-      {
-        const vec x2 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec x3 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        sum0[0] = v_fma(x2, x3, sum0[0]);
-      }
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       row0s[n - top] = v_one(row0);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      for (std::int64_t n2 = 0; n2 < 64; n2 += 16) {
+      along_row<65, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
-        const vec x4 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
-        const vec x5 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-        const vec t6 = v_sub(x5, row0);
-        const vec t7 = v_mul(x4, t6);
-        const vec t8 = v_set(real(0.17677669529663687));
-        const vec t9 = v_mul(t7, t8);
-        v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t9);
-      }
-      {
-        const vec x10 = v_load_n(transformer_blocks_attention_divide + (h * 4225 + n * 65 + 64), 1);
-        const vec x11 = v_load_n(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + 64), 1);
-        const vec t12 = v_sub(x11, row0);
-        const vec t13 = v_mul(x10, t12);
-        const vec t14 = v_set(real(0.17677669529663687));
-        const vec t15 = v_mul(t13, t14);
-        v_store_n(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + 64), t15, 1);
-      }
+        const vec x2 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
+        const vec x3 = v_load_some(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t4 = v_sub(x3, row0);
+        const vec t5 = v_mul(x2, t4);
+        const vec t6 = v_mul(t5, v_set(real(0.17677669529663687)));
+        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t6, some);
+      });
     }
   }
 }
 
 // 8 parts: all of n < 65, of one head
-static void transformer_blocks_attention_matmul_backward_3_input_gradient(
+static void transformer_blocks_attention_query_backward_input_gradient(
     const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
     const real* d_transformer_blocks_attention_copy, const real* transformer_blocks_attention_divide,
     real* d_transformer_blocks_attention_multiply, real* d_transformer_blocks_attention_rearrange,
@@ -4249,39 +3511,33 @@ static void transformer_blocks_attention_matmul_backward_3_input_gradient(
     const std::int64_t begin = 0;
     const std::int64_t end = 65;
     const std::int64_t h = part;
-    transformer_blocks_attention_matmul_backward_block(h, begin, end, d_transformer_blocks_attention_out_proj_einsum,
-                                                       d_transformer_blocks_attention_copy,
-                                                       d_transformer_blocks_attention_einsum);
+    transformer_blocks_attention_probabilities_backward_block(
+        h, begin, end, d_transformer_blocks_attention_out_proj_einsum, d_transformer_blocks_attention_copy,
+        d_transformer_blocks_attention_einsum);
     transformer_blocks_attention_multiply_backward_block_input_gradient(
         h, begin, end, d_transformer_blocks_attention_einsum, transformer_blocks_attention_divide,
         d_transformer_blocks_attention_multiply);
-    transformer_blocks_attention_matmul_backward_3_block(h, begin, end, d_transformer_blocks_attention_rearrange,
-                                                         d_transformer_blocks_attention_multiply,
-                                                         transformer_blocks_attention_add);
+    transformer_blocks_attention_query_backward_block(h, begin, end, d_transformer_blocks_attention_rearrange,
+                                                      d_transformer_blocks_attention_multiply,
+                                                      transformer_blocks_attention_add);
   }
+  team.wait();
 }
 
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
-[[gnu::noinline]]
-static void patch_embed_backward(real* d_patch_embed_einsum, const real* patch_embed_weight_packed_transposed,
-                                 const real* d_transformer_blocks_carry_next) {
+[[gnu::noinline]] static void patch_embed_backward(real* d_patch_embed_einsum,
+                                                   const real* patch_embed_weight_packed_transposed,
+                                                   const real* d_transformer_blocks_carry_next) {
   v_fetch(d_transformer_blocks_carry_next, 16640);
   for (std::int64_t n = 0; n < 64; n += 8) {
     v_fetch_rows(d_patch_embed_einsum + n * 48, 8, 48, 48);
-    vec sum[8][3];
-    unroll<8, 3>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<8, 3> sum = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       v_fetch_line(patch_embed_weight_packed_transposed, 12288 + n * 192 + d * 6);
-      unroll<3>([&](auto line) { v_fetch_near(patch_embed_weight_packed_transposed, d * 48 + 384 + line * 16); });
+      v_fetch_near(patch_embed_weight_packed_transposed, d * 48 + 384, 3);
       v_fetch_line(d_transformer_blocks_carry_next, n * 256 + 256 + 2048 + d * 8);
-      vec x1[3];
-      unroll<3>([&](auto column) {
-        x1[column] = v_load(patch_embed_weight_packed_transposed + (d * 48 + column * 16));
-      });
-      unroll<8>([&](auto row) {
-        const vec x0 = v_set(d_transformer_blocks_carry_next[n * 256 + row * 256 + d + 256]);
-        unroll<3>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
+      rank_one_update<0>(sum, d_transformer_blocks_carry_next + (n * 256 + d + 256), 256,
+                         patch_embed_weight_packed_transposed + d * 48);
     }
     unroll<8, 3>([&](auto row, auto column) {
       v_store(d_patch_embed_einsum + (n * 48 + row * 48 + column * 16), sum[row][column]);
@@ -4309,77 +3565,58 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p + 16 <= end; p += 16) {
     const vec x0 = v_load(moment1 + p);
-    const vec t1 = v_set(real(0.9));
-    const vec x2 = v_load(gradients + p);
-    const vec t3 = v_set(real(0.09999999999999998));
-    const vec t4 = v_mul(x2, t3);
-    const vec t5 = v_fma(x0, t1, t4);
-    v_store(moment1_2 + p, t5);
-    const vec x6 = v_load(moment2 + p);
-    const vec t7 = v_set(real(0.999));
-    const vec t8 = v_mul(x2, x2);
-    const vec t9 = v_set(real(0.0010000000000000009));
-    const vec t10 = v_mul(t8, t9);
-    const vec t11 = v_fma(x6, t7, t10);
-    v_store(moment2_2 + p, t11);
-    const vec t12 = v_sqrt(t11);
-    const vec x13 = v_set(second_correction[0]);
-    const vec t14 = v_set(real(1e-08));
-    const vec t15 = v_fma(t12, x13, t14);
-    const vec t16 = v_div(t5, t15);
-    const vec x17 = v_set(learning_rate_corrected[0]);
-    const vec x18 = v_load(parameters + p);
-    const vec t19 = v_fnma(t16, x17, x18);
-    v_store(parameters_2 + p, t19);
+    const vec x1 = v_load(gradients + p);
+    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
+    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
+    v_store(moment1_2 + p, t3);
+    const vec x4 = v_load(moment2 + p);
+    const vec t5 = v_mul(x1, x1);
+    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
+    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
+    v_store(moment2_2 + p, t7);
+    const vec t8 = v_sqrt(t7);
+    const vec x9 = v_set(second_correction[0]);
+    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
+    const vec t11 = v_div(t3, t10);
+    const vec x12 = v_set(learning_rate_corrected[0]);
+    const vec x13 = v_load(parameters + p);
+    const vec t14 = v_fnma(t11, x12, x13);
+    v_store(parameters_2 + p, t14);
   }
   const std::int64_t p_rest = begin + (end - begin) / 16 * 16;
   if (p_rest < end) {
-    const vec x20 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
-    const vec t21 = v_set(real(0.9));
-    const vec x22 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
-    const vec t23 = v_set(real(0.09999999999999998));
-    const vec t24 = v_mul(x22, t23);
-    const vec t25 = v_fma(x20, t21, t24);
-    v_store_n(moment1_2 + p_rest, t25, static_cast<int>(end - p_rest));
-    const vec x26 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
-    const vec t27 = v_set(real(0.999));
-    const vec t28 = v_mul(x22, x22);
-    const vec t29 = v_set(real(0.0010000000000000009));
-    const vec t30 = v_mul(t28, t29);
-    const vec t31 = v_fma(x26, t27, t30);
-    v_store_n(moment2_2 + p_rest, t31, static_cast<int>(end - p_rest));
-    const vec t32 = v_sqrt(t31);
-    const vec x33 = v_set(second_correction[0]);
-    const vec t34 = v_set(real(1e-08));
-    const vec t35 = v_fma(t32, x33, t34);
-    const vec t36 = v_div(t25, t35);
-    const vec x37 = v_set(learning_rate_corrected[0]);
-    const vec x38 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
-    const vec t39 = v_fnma(t36, x37, x38);
-    v_store_n(parameters_2 + p_rest, t39, static_cast<int>(end - p_rest));
+    const vec x15 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
+    const vec x16 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
+    const vec t17 = v_mul(x16, v_set(real(0.09999999999999998)));
+    const vec t18 = v_fma(x15, v_set(real(0.9)), t17);
+    v_store_n(moment1_2 + p_rest, t18, static_cast<int>(end - p_rest));
+    const vec x19 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
+    const vec t20 = v_mul(x16, x16);
+    const vec t21 = v_mul(t20, v_set(real(0.0010000000000000009)));
+    const vec t22 = v_fma(x19, v_set(real(0.999)), t21);
+    v_store_n(moment2_2 + p_rest, t22, static_cast<int>(end - p_rest));
+    const vec t23 = v_sqrt(t22);
+    const vec x24 = v_set(second_correction[0]);
+    const vec t25 = v_fma(t23, x24, v_set(real(1e-08)));
+    const vec t26 = v_div(t18, t25);
+    const vec x27 = v_set(learning_rate_corrected[0]);
+    const vec x28 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
+    const vec t29 = v_fnma(t26, x27, x28);
+    v_store_n(parameters_2 + p_rest, t29, static_cast<int>(end - p_rest));
   }
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
-[[gnu::noinline]]
-static void patch_embed_forward_inspect(real* patch_embed_einsum, const real* patch_embed_weight_packed,
-                                        const real* rearrange) {
+[[gnu::noinline]] static void patch_embed_forward_inspect(
+    real* patch_embed_einsum, const real* patch_embed_weight_packed, const real* rearrange) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(patch_embed_einsum + (n * 256 + d), rows, 256, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t c = 0; c < 48; ++c) {
         v_fetch_line(patch_embed_weight_packed, d * 48 + 3072 + n * 48 + c * 6);
         if (rows == 6) v_fetch_line(rearrange, n * 48 + 288 + c * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(patch_embed_weight_packed + (d * 48 + c * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(rearrange[n * 48 + row * 48 + c]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, rearrange + (n * 48 + c), 48, patch_embed_weight_packed + (d * 48 + c * 64));
       }
       unroll<rows, 4>([&](auto row, auto column) {
         v_store(patch_embed_einsum + (n * 256 + row * 256 + d + column * 16), sum[row][column]);
@@ -4393,42 +3630,28 @@ static void patch_embed_forward_inspect(real* patch_embed_einsum, const real* pa
 // b < B, n < N=64 (row), d < D=256 (row); lanes along d
 static void patch_embed_add_forward(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
                                     const real* pos_embed, real* concat) {
-  vec sum0[4];
-  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
+  Accumulators<4> sum0 = v_zero();
   for (std::int64_t n = 0; n < 64; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(patch_embed_einsum + (n * 256 + d + column * 16));
-        const vec x1 = v_load(patch_embed_bias + (d + column * 16));
-        const vec t2 = v_add(x0, x1);
-        const vec t3 = v_neg(t2);
-        const vec t4 = v_max(t2, t3);
-        sum0[column] = v_add(sum0[column], t4);
-      });
-    }
+    along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+      const vec x0 = v_load(patch_embed_einsum + (n * 256 + d));
+      const vec x1 = v_load(patch_embed_bias + d);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0[way] = v_add(sum0[way], t4);
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-  const vec t5 = v_set(real(6.103515625e-05));
-  const vec t6 = v_mul(row0, t5);
-  v_store_n(magnitude_0, t6, 1);
+  const vec t5 = v_mul(row0, v_set(real(6.103515625e-05)));
+  v_store_n(magnitude_0, t5, 1);
   for (std::int64_t n = 0; n < 64; ++n) {
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x7 = v_load(patch_embed_einsum + (n * 256 + d));
-      const vec x8 = v_load(patch_embed_bias + d);
-      const vec t9 = v_add(x7, x8);
-      const vec x10 = v_load(pos_embed + (n * 256 + d + 256));
-      const vec t11 = v_add(t9, x10);
-      v_store(concat + (n * 256 + d + 256), t11);
-    }
-  }
-}
-
-// b < B, n < N+1=65, d < D=256; lanes along d
-static void inspect_3(const real* concat, real* transformer_blocks_carry) {
-  for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x0 = v_load(concat + (n * 256 + d));
-      v_store(transformer_blocks_carry + (n * 256 + d), x0);
+      const vec x6 = v_load(patch_embed_einsum + (n * 256 + d));
+      const vec x7 = v_load(patch_embed_bias + d);
+      const vec t8 = v_add(x6, x7);
+      const vec x9 = v_load(pos_embed + (n * 256 + d + 256));
+      const vec t10 = v_add(t8, x9);
+      v_store(concat + (n * 256 + d + 256), t10);
     }
   }
 }
@@ -4443,59 +3666,46 @@ static void transformer_blocks_norm1_forward_inspect(
     const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
     real of_row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec sum0[4];
-      unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          sum0[column] = v_add(sum0[column], x0);
-        });
-      }
+      Accumulators<4> sum0 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
+        sum0[way] = v_add(sum0[way], x0);
+      });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t1 = v_set(real(256.0));
-      const vec t2 = v_div_one(row0, t1);
-      of_row3s[n - top] = v_one(t2);
+      const vec t1 = v_div_one(row0, v_set(real(256.0)));
+      of_row3s[n - top] = v_one(t1);
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row3 = v_set(of_row3s[n - top]);
-      vec sum1[4];
-      unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-      for (std::int64_t d = 0; d < 256; d += 64) {
-        unroll<4>([&](auto column) {
-          v_fetch_near(transformer_blocks_carry, n * 256 + d + column * 16 + 2048);
-          const vec x3 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-          const vec t4 = v_sub(x3, of_row3);
-          sum1[column] = v_fma(t4, t4, sum1[column]);
-        });
-      }
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
+        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t3 = v_sub(x2, of_row3);
+        sum1[way] = v_fma(t3, t3, sum1[way]);
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t5 = v_set(real(256.0));
-      const vec t6 = v_div_one(row1, t5);
-      const vec t7 = v_set(real(1e-05));
-      const vec t8 = v_add(t6, t7);
-      const vec t9 = v_rsqrt_one(t8);
-      of_row10s[n - top] = v_one(t9);
+      const vec t4 = v_div_one(row1, v_set(real(256.0)));
+      const vec t5 = v_add(t4, v_set(real(1e-05)));
+      const vec t6 = v_rsqrt_one(t5);
+      of_row10s[n - top] = v_one(t6);
     }
     const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
-      vec of_row3[rows];
-      vec of_row10[rows];
-      unroll<rows>([&](auto row) {
-        of_row3[row] = v_set(of_row3s[n - top + row]);
-        of_row10[row] = v_set(of_row10s[n - top + row]);
-      });
+      const RowStatistic<rows> of_row3 = of_row3s + (n - top);
+      const RowStatistic<rows> of_row10 = of_row10s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 16) {
-        const vec x13 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x14 = v_load(transformer_blocks_norm1_bias + d);
+        const vec x10 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x11 = v_load(transformer_blocks_norm1_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x10 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t11 = v_sub(x10, of_row3[row]);
-          const vec t12 = v_mul(t11, of_row10[row]);
-          const vec t15 = v_fma(t12, x13, x14);
-          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t15);
-          const vec t16 = v_neg(t15);
-          const vec t17 = v_max(t15, t16);
-          v_store(transformer_blocks_norm1_maximum + (n * 256 + row * 256 + d), t17);
+          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t8 = v_sub(x7, of_row3[row]);
+          const vec t9 = v_mul(t8, of_row10[row]);
+          const vec t12 = v_fma(t9, x10, x11);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t12);
+          const vec t13 = v_neg(t12);
+          const vec t14 = v_max(t12, t13);
+          v_store(transformer_blocks_norm1_maximum + (n * 256 + row * 256 + d), t14);
         });
       }
     };
@@ -4507,22 +3717,20 @@ static void transformer_blocks_norm1_forward_inspect(
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row); lanes along k
 static void transformer_blocks_attention_multiply_forward(const real* transformer_blocks_attention_rearrange,
                                                           real* magnitude_3) {
-  vec sum0[2];
-  unroll<2>([&](auto way) { sum0[way] = v_zero(); });
+  Accumulators<2> sum0 = v_zero();
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; ++n) {
-      unroll<2>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + column * 16));
+      along_row<32, 2>([&](auto k, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k));
         const vec t1 = v_neg(x0);
         const vec t2 = v_max(x0, t1);
-        sum0[column] = v_add(sum0[column], t2);
+        sum0[way] = v_add(sum0[way], t2);
       });
     }
   }
   const vec row0 = v_set(v_sum(v_add(sum0[0], sum0[1])));
-  const vec t3 = v_set(real(6.009615384615385e-05));
-  const vec t4 = v_mul(row0, t3);
-  v_store_n(magnitude_3, t4, 1);
+  const vec t3 = v_mul(row0, v_set(real(6.009615384615385e-05)));
+  v_store_n(magnitude_3, t3, 1);
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
@@ -4531,78 +3739,62 @@ static void transformer_blocks_norm1_multiply_forward(
     const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
     const real* transformer_blocks_attention_out_proj_bias, const real* transformer_blocks_carry, real* magnitude_2,
     real* magnitude_4, real* magnitude_5, real* transformer_blocks_add) {
-  vec sum0[4];
-  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[4];
-  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
-  vec sum2[4];
-  unroll<4>([&](auto way) { sum2[way] = v_zero(); });
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
+  Accumulators<4> sum2 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d + column * 16));
-        sum0[column] = v_add(sum0[column], x0);
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d + column * 16));
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + (d + column * 16));
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_neg(t3);
-        const vec t5 = v_max(t3, t4);
-        sum1[column] = v_add(sum1[column], t5);
-        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d + column * 16));
-        const vec t7 = v_add(x6, t3);
-        const vec t8 = v_neg(t7);
-        const vec t9 = v_max(t7, t8);
-        sum2[column] = v_add(sum2[column], t9);
-      });
-    }
+    along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+      const vec x0 = v_load(transformer_blocks_norm1_maximum + (n * 256 + d));
+      sum0[way] = v_add(sum0[way], x0);
+      const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t3 = v_add(x1, x2);
+      const vec t4 = v_neg(t3);
+      const vec t5 = v_max(t3, t4);
+      sum1[way] = v_add(sum1[way], t5);
+      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec t7 = v_add(x6, t3);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum2[way] = v_add(sum2[way], t9);
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
-  const vec t10 = v_set(real(6.009615384615385e-05));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_2, t11, 1);
-  const vec t12 = v_mul(row1, t10);
-  v_store_n(magnitude_4, t12, 1);
-  const vec t13 = v_mul(row2, t10);
-  v_store_n(magnitude_5, t13, 1);
+  const vec t10 = v_mul(row0, v_set(real(6.009615384615385e-05)));
+  v_store_n(magnitude_2, t10, 1);
+  const vec t11 = v_mul(row1, v_set(real(6.009615384615385e-05)));
+  v_store_n(magnitude_4, t11, 1);
+  const vec t12 = v_mul(row2, v_set(real(6.009615384615385e-05)));
+  v_store_n(magnitude_5, t12, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 16) {
-      const vec x14 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x16 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t17 = v_add(x15, x16);
-      const vec t18 = v_add(x14, t17);
-      v_store(transformer_blocks_add + (n * 256 + d), t18);
+      const vec x13 = v_load(transformer_blocks_carry + (n * 256 + d));
+      const vec x14 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x15 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t16 = v_add(x14, x15);
+      const vec t17 = v_add(x13, t16);
+      v_store(transformer_blocks_add + (n * 256 + d), t17);
     }
   }
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
-[[gnu::noinline]]
-static void transformer_blocks_ffn_linear1_forward_inspect(
+[[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_inspect(
     const Team& team, real* transformer_blocks_ffn_linear1_einsum,
     const real* transformer_blocks_ffn_linear1_weight_packed, const real* transformer_blocks_norm2_add) {
   const Tiles mine = team.tiles(65, 6, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       v_fetch_rows(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), rows, 512, 64);
-      vec sum[rows][4];
-      unroll<rows, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<rows, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 256; ++d) {
         v_fetch_line(transformer_blocks_ffn_linear1_weight_packed, m * 256 + 16384 + n * 256 + d * 6);
-        unroll<4>([&](auto line) {
-          v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512 + line * 16);
-        });
+        v_fetch_near(transformer_blocks_ffn_linear1_weight_packed, m * 256 + d * 64 + 512, 4);
         if (rows == 6) v_fetch_line(transformer_blocks_norm2_add, n * 256 + 1536 + d * 6);
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64 + column * 16));
-        });
-        unroll<rows>([&](auto row) {
-          const vec x0 = v_set(transformer_blocks_norm2_add[n * 256 + row * 256 + d]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
+        rank_one_update<0>(sum, transformer_blocks_norm2_add + (n * 256 + d), 256,
+                           transformer_blocks_ffn_linear1_weight_packed + (m * 256 + d * 64));
       }
       unroll<rows, 4>([&](auto row, auto column) {
         v_store(transformer_blocks_ffn_linear1_einsum + (n * 512 + row * 512 + m + column * 16), sum[row][column]);
@@ -4611,82 +3803,72 @@ static void transformer_blocks_ffn_linear1_forward_inspect(
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
     if (mine.end > 60) tile(constant<5>, 60);
   }
+  team.wait();
 }
 
 // b < B, n < N+1=65 (row), m < M=512 (row); lanes along m
 static void transformer_blocks_ffn_linear1_multiply_forward(
     const real* transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_ffn_linear1_bias,
     real* magnitude_7, real* magnitude_8, real* transformer_blocks_ffn_gelu) {
-  vec sum0[4];
-  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[4];
-  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t m = 0; m < 512; m += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m + column * 16));
-        const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + (m + column * 16));
-        const vec t2 = v_add(x0, x1);
-        const vec t3 = v_neg(t2);
-        const vec t4 = v_max(t2, t3);
-        sum0[column] = v_add(sum0[column], t4);
-        const vec t5 = v_gelu(t2);
-        const vec t6 = v_neg(t5);
-        const vec t7 = v_max(t5, t6);
-        sum1[column] = v_add(sum1[column], t7);
-      });
-    }
+    along_row<512, 4>([&](auto m, auto way, auto) __attribute__((always_inline)) {
+      const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + m);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0[way] = v_add(sum0[way], t4);
+      const vec t5 = v_gelu(t2);
+      const vec t6 = v_neg(t5);
+      const vec t7 = v_max(t5, t6);
+      sum1[way] = v_add(sum1[way], t7);
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t8 = v_set(real(3.0048076923076925e-05));
-  const vec t9 = v_mul(row0, t8);
-  v_store_n(magnitude_7, t9, 1);
-  const vec t10 = v_mul(row1, t8);
-  v_store_n(magnitude_8, t10, 1);
+  const vec t8 = v_mul(row0, v_set(real(3.0048076923076925e-05)));
+  v_store_n(magnitude_7, t8, 1);
+  const vec t9 = v_mul(row1, v_set(real(3.0048076923076925e-05)));
+  v_store_n(magnitude_8, t9, 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t m = 0; m < 512; m += 16) {
-      const vec x11 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
-      const vec x12 = v_load(transformer_blocks_ffn_linear1_bias + m);
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_gelu(t13);
-      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t14);
+      const vec x10 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec x11 = v_load(transformer_blocks_ffn_linear1_bias + m);
+      const vec t12 = v_add(x10, x11);
+      const vec t13 = v_gelu(t12);
+      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t13);
     }
   }
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
-  vec sum0[4];
-  unroll<4>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[4];
-  unroll<4>([&](auto way) { sum1[way] = v_zero(); });
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
   for (std::int64_t n = 0; n < 65; ++n) {
-    for (std::int64_t d = 0; d < 256; d += 64) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(concat + (n * 256 + d + column * 16));
-        const vec t1 = v_neg(x0);
-        const vec t2 = v_max(x0, t1);
-        sum0[column] = v_add(sum0[column], t2);
-        const vec x3 = v_load(norm_maximum + (n * 256 + d + column * 16));
-        sum1[column] = v_add(sum1[column], x3);
-      });
-    }
+    along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+      const vec x0 = v_load(concat + (n * 256 + d));
+      const vec t1 = v_neg(x0);
+      const vec t2 = v_max(x0, t1);
+      sum0[way] = v_add(sum0[way], t2);
+      const vec x3 = v_load(norm_maximum + (n * 256 + d));
+      sum1[way] = v_add(sum1[way], x3);
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t4 = v_set(real(6.009615384615385e-05));
-  const vec t5 = v_mul(row0, t4);
-  v_store_n(magnitude_1, t5, 1);
-  const vec t6 = v_mul(row1, t4);
-  v_store_n(magnitude_11, t6, 1);
+  const vec t4 = v_mul(row0, v_set(real(6.009615384615385e-05)));
+  v_store_n(magnitude_1, t4, 1);
+  const vec t5 = v_mul(row1, v_set(real(6.009615384615385e-05)));
+  v_store_n(magnitude_11, t5, 1);
 }
 
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum[5];
-    unroll<5>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<5> sum = v_zero();
     for (std::int64_t d = 0; d < 256; d += 16) {
       const vec x0 = v_load(norm_add + d);
       unroll<5>([&](auto row) {
@@ -4711,17 +3893,8 @@ static void head_multiply_forward(const real* head_einsum, const real* head_bias
   const vec t4 = v_max(t2, t3);
   sum0 = v_add(sum0, v_keep_n(t4, 10, real(0.0)));
   const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_set(real(0.1));
-  const vec t6 = v_mul(row0, t5);
-  v_store_n(magnitude_12, t6, 1);
-}
-
-// b < B, d < D=256; lanes along d
-static void embed_2(const real* tokens, real* features) {
-  for (std::int64_t d = 0; d < 256; d += 16) {
-    const vec x0 = v_load(tokens + d);
-    v_store(features + d, x0);
-  }
+  const vec t5 = v_mul(row0, v_set(real(0.1)));
+  v_store_n(magnitude_12, t5, 1);
 }
 
 namespace at {  // where each lies, of repeated blocks the first layer's
@@ -4781,375 +3954,265 @@ constexpr std::int64_t patch_embed_weight_ = 6340880;
 
 void vit_cifar_forward_avx512(const float* packed, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch) {
-  // [B, N=64, C*P*P=48], every 116480 reals, live from kernel 0 to 1
-  float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 116480 reals, live from kernel 0 to 18
-  float* const transformer_blocks_carry = scratch + 49920;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 3 to 4
-  float* const transformer_blocks_norm1_add = scratch + 83200;
-  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 4 to 6
-  float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_copy = scratch + 83200;
-  // [B, N+1=65, H*K=256], every 116480 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_rearrange = scratch + 99840;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 10
-  float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 9
-  float* const transformer_blocks_norm2_add = scratch + 83200;
-  // [B, N+1=65, M=512], every 116480 reals, live from kernel 9 to 10
-  float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 11 to 12
-  float* const transformer_blocks_5_norm1_add = scratch + 83200;
-  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 12 to 16
-  float* const transformer_blocks_5_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 13 to 14
-  float* const transformer_blocks_5_attention_copy = scratch + 83200;
-  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 14 to 15
-  float* const transformer_blocks_5_attention_einsum = scratch + 99840;
-  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 15 to 16
-  float* const transformer_blocks_5_attention_divide = scratch + 83200;
-  // [B, 1, H*K=256], every 116480 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;
-  // [B, 1, D=256], every 116480 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
-  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 21
-  float* const transformer_blocks_5_add = scratch + 512;
-  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 19
-  float* const transformer_blocks_5_norm2_add = scratch + 768;
-  // [B, 1, M=512], every 116480 reals, live from kernel 19 to 20
-  float* const transformer_blocks_5_ffn_gelu = scratch;
-  // [B, 1, D=256], every 116480 reals, live from kernel 20 to 21
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
-  // [B, 1, D=256], every 116480 reals, live from kernel 21 to 22
-  float* const norm_add = scratch;
+  // Scratch memory: what is of images lies every 116480 reals.
+  float* const rearrange = scratch;  // [B, N=64, C*P*P=48], kernels 0 to 1
+  float* const transformer_blocks_carry = scratch + 49920;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 18
+  float* const transformer_blocks_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 3 to 4
+  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 4 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 5 to 6
+  float* const transformer_blocks_attention_rearrange = scratch + 99840;  // [B, N+1=65, H*K=256], kernels 6 to 7
+  float* const transformer_blocks_attention_out_proj_einsum = scratch;  // [B, N+1=65, D=256], kernels 7 to 8
+  float* const transformer_blocks_add = scratch + 33280;  // [B, N+1=65, D=256], kernels 8 to 10
+  float* const transformer_blocks_norm2_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_ffn_gelu = scratch;  // [B, N+1=65, M=512], kernels 9 to 10
+  float* const transformer_blocks_5_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 11 to 12
+  float* const transformer_blocks_5_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 12 to 16
+  float* const transformer_blocks_5_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 13 to 14
+  float* const transformer_blocks_5_attention_einsum = scratch + 99840;  // [B, H=8, 1, N+1=65], kernels 14 to 15
+  float* const transformer_blocks_5_attention_divide = scratch + 83200;  // [B, H=8, 1, N+1=65], kernels 15 to 16
+  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;  // [B, 1, H*K=256], kernels 16 to 17
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;  // [B, 1, D=256], kernels 17 to 18
+  float* const transformer_blocks_5_add = scratch + 512;  // [B, 1, D=256], kernels 18 to 21
+  float* const transformer_blocks_5_norm2_add = scratch + 768;  // [B, 1, D=256], kernels 18 to 19
+  float* const transformer_blocks_5_ffn_gelu = scratch;  // [B, 1, M=512], kernels 19 to 20
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;  // [B, 1, D=256], kernels 20 to 21
+  float* const norm_add = scratch;  // [B, 1, D=256], kernels 21 to 22
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 116480);
-    patch_embed_forward(transformer_blocks_carry + image * 116480, packed + packed_at::patch_embed_weight,
-                        rearrange + place * 116480, packed + packed_at::patch_embed_bias,
-                        packed + packed_at::pos_embed);
-    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed,
-                transformer_blocks_carry + image * 116480);
+    const std::int64_t here = image * 116480;
+    const std::int64_t own = place * 116480;
+    rearrange_forward(images + image * 3072, rearrange + own);
+    patch_embed_forward(transformer_blocks_carry + here, packed + packed_at::patch_embed_weight, rearrange + own,
+                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, transformer_blocks_carry + here);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(batch, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                             packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
-                                             packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
-                                             transformer_blocks_norm1_add + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 116480,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 116480,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 116480,
-                                                      transformer_blocks_attention_copy + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_attention_matmul_forward_2(team, transformer_blocks_attention_add + team.first * 116480,
-                                                        transformer_blocks_attention_copy + team.first * 116480,
-                                                        transformer_blocks_attention_rearrange + team.first * 116480);
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 116480);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_out_proj_add_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                                              transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
-                                                              transformer_blocks_add + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
-                                                              packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
-                                                              transformer_blocks_norm2_add + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                 transformer_blocks_norm2_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
-          team.wait();
-          transformer_blocks_ffn_linear2_forward(
-              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
-              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-              transformer_blocks_ffn_gelu + team.first * 116480, transformer_blocks_add + team.first * 116480,
-              packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
-          team.wait();
-        }
-      }
-    }
+    each_image(batch, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 116480;
+      const std::int64_t own = team.first * 116480;
+      team.alone([&] {
+        transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + here,
+                                         packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                         packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
+                                         transformer_blocks_norm1_add + own);
+      });
+      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                           transformer_blocks_norm1_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      team.alone([&] {
+        transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
+                                                  transformer_blocks_attention_copy + own);
+      });
+      transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
+                                                           transformer_blocks_attention_copy + own,
+                                                           transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                    transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_attention_out_proj_add_forward(
+            transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
+            packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256, transformer_blocks_add + own,
+            packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+            packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own);
+      });
+      transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                             transformer_blocks_norm2_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
+      transformer_blocks_ffn_linear2_forward(team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                             transformer_blocks_ffn_gelu + own, transformer_blocks_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
+    });
   }
-#pragma omp parallel
-  {
-    for (std::int64_t rest = 0; rest < 2; ++rest) {
-      const Team team = team_of(batch, rest);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480,
-                                           packed + packed_at::transformer_blocks_norm1_weight + 1280,
-                                           packed + packed_at::transformer_blocks_norm1_bias + 1280,
-                                           transformer_blocks_5_norm1_add + team.first * 116480);
-        }
-        team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
-                                             transformer_blocks_5_norm1_add + team.first * 116480,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 116480,
-                                                    transformer_blocks_5_attention_copy + team.first * 116480);
-          transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_einsum + team.first * 116480,
-                                                        transformer_blocks_5_attention_add + team.first * 116480,
-                                                        transformer_blocks_5_attention_copy + team.first * 116480);
-          transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + team.first * 116480,
-                                                         transformer_blocks_5_attention_divide + team.first * 116480);
-          transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_rearrange + team.first * 116480,
-                                                          transformer_blocks_5_attention_divide + team.first * 116480,
-                                                          transformer_blocks_5_attention_add + team.first * 116480);
-        }
-        team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 116480,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_add_forward(transformer_blocks_carry + 16640 + image * 116480,
-                                                              transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280,
-                                                              transformer_blocks_5_add + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_norm2_weight + 1280,
-                                                              packed + packed_at::transformer_blocks_norm2_bias + 1280,
-                                                              transformer_blocks_5_norm2_add + team.first * 116480);
-        }
-        team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 116480,
-                                                 transformer_blocks_5_norm2_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560);
-        team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_add_forward(transformer_blocks_5_add + team.first * 116480,
-                                                       transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
-                                                       packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280,
-                                                       packed + packed_at::norm_weight, packed + packed_at::norm_bias,
-                                                       norm_add + team.first * 116480);
-          head_forward(norm_add + team.first * 116480, packed + packed_at::head_weight, packed + packed_at::head_bias,
-                       outputs + image * 10);
-        }
-        team.wait();
-      }
-    }
-  }
+  each_image(batch, [&](const Team& team, const std::int64_t image) {
+    const std::int64_t here = image * 116480;
+    const std::int64_t own = team.first * 116480;
+    team.alone([&] {
+      transformer_blocks_norm1_forward(
+          transformer_blocks_carry + 16640 + here, packed + packed_at::transformer_blocks_norm1_weight + 1280,
+          packed + packed_at::transformer_blocks_norm1_bias + 1280, transformer_blocks_5_norm1_add + own);
+    });
+    transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + own,
+                                         packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                         transformer_blocks_5_norm1_add + own,
+                                         packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840);
+    team.alone([&] {
+      transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + own,
+                                                transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_scores_forward(transformer_blocks_5_attention_einsum + own,
+                                                    transformer_blocks_5_attention_add + own,
+                                                    transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + own,
+                                                     transformer_blocks_5_attention_divide + own);
+      transformer_blocks_5_attention_weighted_values_forward(transformer_blocks_5_attention_rearrange + own,
+                                                             transformer_blocks_5_attention_divide + own,
+                                                             transformer_blocks_5_attention_add + own);
+    });
+    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
+                                                    transformer_blocks_5_attention_rearrange + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
+    team.alone([&] {
+      transformer_blocks_5_attention_out_proj_add_forward(
+          transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280, transformer_blocks_5_add + own,
+          packed + packed_at::transformer_blocks_norm2_weight + 1280,
+          packed + packed_at::transformer_blocks_norm2_bias + 1280, transformer_blocks_5_norm2_add + own);
+    });
+    transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + own,
+                                             transformer_blocks_5_norm2_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560);
+    transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + own,
+                                             transformer_blocks_5_ffn_gelu + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
+    team.alone([&] {
+      transformer_blocks_5_ffn_linear2_add_forward(
+          transformer_blocks_5_add + own, transformer_blocks_5_ffn_linear2_einsum + own,
+          packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280, packed + packed_at::norm_weight,
+          packed + packed_at::norm_bias, norm_add + own);
+      head_forward(norm_add + own, packed + packed_at::head_weight, packed + packed_at::head_bias,
+                   outputs + image * 10);
+    });
+  });
 }
 
 void vit_cifar_evaluate_avx512(const float* packed, const float* images, const std::int32_t* labels,
                                const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, N=64, C*P*P=48], every 116480 reals, live from kernel 0 to 1
-  float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 116480 reals, live from kernel 0 to 18
-  float* const transformer_blocks_carry = scratch + 49920;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 3 to 4
-  float* const transformer_blocks_norm1_add = scratch + 83200;
-  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 4 to 6
-  float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_copy = scratch + 83200;
-  // [B, N+1=65, H*K=256], every 116480 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_rearrange = scratch + 99840;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 10
-  float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 9
-  float* const transformer_blocks_norm2_add = scratch + 83200;
-  // [B, N+1=65, M=512], every 116480 reals, live from kernel 9 to 10
-  float* const transformer_blocks_ffn_gelu = scratch;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 11 to 12
-  float* const transformer_blocks_5_norm1_add = scratch + 83200;
-  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 12 to 16
-  float* const transformer_blocks_5_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 13 to 14
-  float* const transformer_blocks_5_attention_copy = scratch + 83200;
-  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 14 to 15
-  float* const transformer_blocks_5_attention_einsum = scratch + 99840;
-  // [B, H=8, 1, N+1=65], every 116480 reals, live from kernel 15 to 16
-  float* const transformer_blocks_5_attention_divide = scratch + 83200;
-  // [B, 1, H*K=256], every 116480 reals, live from kernel 16 to 17
-  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;
-  // [B, 1, D=256], every 116480 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;
-  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 21
-  float* const transformer_blocks_5_add = scratch + 512;
-  // [B, 1, D=256], every 116480 reals, live from kernel 18 to 19
-  float* const transformer_blocks_5_norm2_add = scratch + 768;
-  // [B, 1, M=512], every 116480 reals, live from kernel 19 to 20
-  float* const transformer_blocks_5_ffn_gelu = scratch;
-  // [B, 1, D=256], every 116480 reals, live from kernel 20 to 21
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;
-  // [B, 1, D=256], every 116480 reals, live from kernel 21 to 22
-  float* const norm_add = scratch;
-  // [B], every 116480 reals, live from kernel 11 to 24
-  float* const add = scratch + 100368;
-  // [B], every 116480 reals, live from kernel 11 to 24
-  float* const reduce_sum = scratch + 100384;
+  // Scratch memory: what is of images lies every 116480 reals.
+  float* const rearrange = scratch;  // [B, N=64, C*P*P=48], kernels 0 to 1
+  float* const transformer_blocks_carry = scratch + 49920;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 18
+  float* const transformer_blocks_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 3 to 4
+  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 4 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 5 to 6
+  float* const transformer_blocks_attention_rearrange = scratch + 99840;  // [B, N+1=65, H*K=256], kernels 6 to 7
+  float* const transformer_blocks_attention_out_proj_einsum = scratch;  // [B, N+1=65, D=256], kernels 7 to 8
+  float* const transformer_blocks_add = scratch + 33280;  // [B, N+1=65, D=256], kernels 8 to 10
+  float* const transformer_blocks_norm2_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_ffn_gelu = scratch;  // [B, N+1=65, M=512], kernels 9 to 10
+  float* const transformer_blocks_5_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 11 to 12
+  float* const transformer_blocks_5_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 12 to 16
+  float* const transformer_blocks_5_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 13 to 14
+  float* const transformer_blocks_5_attention_einsum = scratch + 99840;  // [B, H=8, 1, N+1=65], kernels 14 to 15
+  float* const transformer_blocks_5_attention_divide = scratch + 83200;  // [B, H=8, 1, N+1=65], kernels 15 to 16
+  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;  // [B, 1, H*K=256], kernels 16 to 17
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;  // [B, 1, D=256], kernels 17 to 18
+  float* const transformer_blocks_5_add = scratch + 512;  // [B, 1, D=256], kernels 18 to 21
+  float* const transformer_blocks_5_norm2_add = scratch + 768;  // [B, 1, D=256], kernels 18 to 19
+  float* const transformer_blocks_5_ffn_gelu = scratch;  // [B, 1, M=512], kernels 19 to 20
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;  // [B, 1, D=256], kernels 20 to 21
+  float* const norm_add = scratch;  // [B, 1, D=256], kernels 21 to 22
+  float* const add = scratch + 100368;  // [B], kernels 11 to 24
+  float* const reduce_sum = scratch + 100384;  // [B], kernels 11 to 24
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 116480);
-    patch_embed_forward(transformer_blocks_carry + image * 116480, packed + packed_at::patch_embed_weight,
-                        rearrange + place * 116480, packed + packed_at::patch_embed_bias,
-                        packed + packed_at::pos_embed);
-    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed,
-                transformer_blocks_carry + image * 116480);
+    const std::int64_t here = image * 116480;
+    const std::int64_t own = place * 116480;
+    rearrange_forward(images + image * 3072, rearrange + own);
+    patch_embed_forward(transformer_blocks_carry + here, packed + packed_at::patch_embed_weight, rearrange + own,
+                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, transformer_blocks_carry + here);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(batch, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                             packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
-                                             packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
-                                             transformer_blocks_norm1_add + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 116480,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 116480,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 116480,
-                                                      transformer_blocks_attention_copy + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_attention_matmul_forward_2(team, transformer_blocks_attention_add + team.first * 116480,
-                                                        transformer_blocks_attention_copy + team.first * 116480,
-                                                        transformer_blocks_attention_rearrange + team.first * 116480);
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 116480);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_out_proj_add_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                                              transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
-                                                              transformer_blocks_add + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
-                                                              packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
-                                                              transformer_blocks_norm2_add + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                 transformer_blocks_norm2_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
-          team.wait();
-          transformer_blocks_ffn_linear2_forward(
-              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
-              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-              transformer_blocks_ffn_gelu + team.first * 116480, transformer_blocks_add + team.first * 116480,
-              packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
-          team.wait();
-        }
-      }
-    }
+    each_image(batch, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 116480;
+      const std::int64_t own = team.first * 116480;
+      team.alone([&] {
+        transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + here,
+                                         packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                         packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
+                                         transformer_blocks_norm1_add + own);
+      });
+      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                           transformer_blocks_norm1_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      team.alone([&] {
+        transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
+                                                  transformer_blocks_attention_copy + own);
+      });
+      transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
+                                                           transformer_blocks_attention_copy + own,
+                                                           transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                    transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_attention_out_proj_add_forward(
+            transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
+            packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256, transformer_blocks_add + own,
+            packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+            packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own);
+      });
+      transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                             transformer_blocks_norm2_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
+      transformer_blocks_ffn_linear2_forward(team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                             transformer_blocks_ffn_gelu + own, transformer_blocks_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
+    });
   }
-#pragma omp parallel
-  {
-    for (std::int64_t rest = 0; rest < 2; ++rest) {
-      const Team team = team_of(batch, rest);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward(transformer_blocks_carry + 16640 + image * 116480,
-                                           packed + packed_at::transformer_blocks_norm1_weight + 1280,
-                                           packed + packed_at::transformer_blocks_norm1_bias + 1280,
-                                           transformer_blocks_5_norm1_add + team.first * 116480);
-        }
-        team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 116480,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
-                                             transformer_blocks_5_norm1_add + team.first * 116480,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 116480,
-                                                    transformer_blocks_5_attention_copy + team.first * 116480);
-          transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_einsum + team.first * 116480,
-                                                        transformer_blocks_5_attention_add + team.first * 116480,
-                                                        transformer_blocks_5_attention_copy + team.first * 116480);
-          transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + team.first * 116480,
-                                                         transformer_blocks_5_attention_divide + team.first * 116480);
-          transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_rearrange + team.first * 116480,
-                                                          transformer_blocks_5_attention_divide + team.first * 116480,
-                                                          transformer_blocks_5_attention_add + team.first * 116480);
-        }
-        team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 116480,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_add_forward(transformer_blocks_carry + 16640 + image * 116480,
-                                                              transformer_blocks_5_attention_out_proj_einsum + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280,
-                                                              transformer_blocks_5_add + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_norm2_weight + 1280,
-                                                              packed + packed_at::transformer_blocks_norm2_bias + 1280,
-                                                              transformer_blocks_5_norm2_add + team.first * 116480);
-        }
-        team.wait();
-        transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + team.first * 116480,
-                                                 transformer_blocks_5_norm2_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560);
-        team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_add_forward(transformer_blocks_5_add + team.first * 116480,
-                                                       transformer_blocks_5_ffn_linear2_einsum + team.first * 116480,
-                                                       packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280,
-                                                       packed + packed_at::norm_weight, packed + packed_at::norm_bias,
-                                                       norm_add + team.first * 116480);
-          head_forward(norm_add + team.first * 116480, packed + packed_at::head_weight, packed + packed_at::head_bias,
-                       outputs + image * 10);
-          reduce_sum_forward(outputs + image * 10, labels + image, add + image * 116480, reduce_sum + image * 116480);
-        }
-        team.wait();
-      }
-    }
-  }
+  each_image(batch, [&](const Team& team, const std::int64_t image) {
+    const std::int64_t here = image * 116480;
+    const std::int64_t own = team.first * 116480;
+    team.alone([&] {
+      transformer_blocks_norm1_forward(
+          transformer_blocks_carry + 16640 + here, packed + packed_at::transformer_blocks_norm1_weight + 1280,
+          packed + packed_at::transformer_blocks_norm1_bias + 1280, transformer_blocks_5_norm1_add + own);
+    });
+    transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + own,
+                                         packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                         transformer_blocks_5_norm1_add + own,
+                                         packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840);
+    team.alone([&] {
+      transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + own,
+                                                transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_scores_forward(transformer_blocks_5_attention_einsum + own,
+                                                    transformer_blocks_5_attention_add + own,
+                                                    transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + own,
+                                                     transformer_blocks_5_attention_divide + own);
+      transformer_blocks_5_attention_weighted_values_forward(transformer_blocks_5_attention_rearrange + own,
+                                                             transformer_blocks_5_attention_divide + own,
+                                                             transformer_blocks_5_attention_add + own);
+    });
+    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
+                                                    transformer_blocks_5_attention_rearrange + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
+    team.alone([&] {
+      transformer_blocks_5_attention_out_proj_add_forward(
+          transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280, transformer_blocks_5_add + own,
+          packed + packed_at::transformer_blocks_norm2_weight + 1280,
+          packed + packed_at::transformer_blocks_norm2_bias + 1280, transformer_blocks_5_norm2_add + own);
+    });
+    transformer_blocks_5_ffn_linear1_forward(team, transformer_blocks_5_ffn_gelu + own,
+                                             transformer_blocks_5_norm2_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560);
+    transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + own,
+                                             transformer_blocks_5_ffn_gelu + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
+    team.alone([&] {
+      transformer_blocks_5_ffn_linear2_add_forward(
+          transformer_blocks_5_add + own, transformer_blocks_5_ffn_linear2_einsum + own,
+          packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280, packed + packed_at::norm_weight,
+          packed + packed_at::norm_bias, norm_add + own);
+      head_forward(norm_add + own, packed + packed_at::head_weight, packed + packed_at::head_bias,
+                   outputs + image * 10);
+      softmax_forward(outputs + image * 10, labels + image, add + here, reduce_sum + here);
+    });
+  });
   divide_forward(batch, add, reduce_sum, loss);
 }
 
@@ -5157,146 +4220,82 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                          const std::int32_t* labels, const std::int32_t* random,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 1324240 reals, live from kernel 0 to 80
-  float* const rearrange = scratch + 1503152;
-  // [B, N+1=65, D=256] x 2 slots, every 1324240 reals, live from kernel 0 to 19
-  float* const transformer_blocks_carry = scratch + 1469872;
-  // [B, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1606592;
-  // [B, N+1=65, D=256] x 5 slots, every 1324240 reals, live from kernel 4 to 76
-  float* const transformer_blocks_norm1_multiply = scratch + 1037232;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 4 to 5
-  float* const transformer_blocks_norm1_add = scratch + 1336752;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 1324240 reals, live from kernel 4 to 76
-  float* const transformer_blocks_attention_add = scratch + 283152;
-  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 1336752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
+  // Scratch memory: what is of images lies every 1324240 reals.
+  float* const rearrange = scratch + 1503152;  // [B, N=64, C*P*P=48], kernels 0 to 80
+  float* const transformer_blocks_carry = scratch + 1469872;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 19
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1606592;  // [B, N+1=65] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_norm1_multiply = scratch + 1037232;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_norm1_add = scratch + 1336752;  // [B, N+1=65, D=256], kernels 4 to 5
+  float* const transformer_blocks_attention_add = scratch + 283152;  // [B, N+1=65, 3*D=768] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_attention_copy = scratch + 1336752;  // [B, H=8, K=32, N+1=65], kernels 6 to 7
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 4 to 76
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 4 to 76
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, every 1324240 reals, live from kernel 4 to 76
+  // [B, N+1=65, H*K=256] x 5 slots, kernels 4 to 76
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;
-  // [B, N+1=65] x 5 slots, every 1324240 reals, live from kernel 4 to 76
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1606992;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 9 to 11
-  float* const transformer_blocks_add = scratch + 1370032;
-  // [B, N+1=65, D=256] x 5 slots, every 1324240 reals, live from kernel 4 to 76
-  float* const transformer_blocks_norm2_multiply = scratch + 1203632;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 9 to 10
-  float* const transformer_blocks_norm2_add = scratch + 1386672;
-  // [B, N+1=65, M=512] x 5 slots, every 1324240 reals, live from kernel 4 to 76
-  float* const transformer_blocks_ffn_multiply = scratch + 870832;
-  // [B, N+1=65, M=512], every 1324240 reals, live from kernel 10 to 11
-  float* const transformer_blocks_ffn_gelu = scratch + 1336752;
-  // [B, N+1=65], every 1324240 reals, live from kernel 12 to 38
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 12 to 56
-  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 12 to 55
-  float* const transformer_blocks_5_norm1_add = scratch + 1453232;
-  // [B, N+1=65, 3*D=768], every 1324240 reals, live from kernel 13 to 36
-  float* const transformer_blocks_5_attention_add = scratch + 1370032;
-  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 14 to 15
-  float* const transformer_blocks_5_attention_copy = scratch + 1506224;
-  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 15 to 16
-  float* const transformer_blocks_5_attention_einsum = scratch + 1526272;
-  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 16 to 34
-  float* const transformer_blocks_5_attention_divide = scratch + 1506224;
-  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 16 to 33
-  float* const transformer_blocks_5_attention_multiply = scratch + 1506752;
-  // [B, 1, H*K=256], every 1324240 reals, live from kernel 12 to 54
-  float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 18 to 19
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;
-  // [B, 1], every 1324240 reals, live from kernel 19 to 29
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1507792;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 19 to 22
-  float* const transformer_blocks_5_add = scratch + 1507280;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 51
-  float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 50
-  float* const transformer_blocks_5_norm2_add = scratch + 1524912;
-  // [B, 1, M=512], every 1324240 reals, live from kernel 12 to 48
-  float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;
-  // [B, 1, M=512], every 1324240 reals, live from kernel 20 to 27
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 21 to 22
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;
-  // [B, 1], every 1324240 reals, live from kernel 22 to 26
-  float* const norm_rsqrt = scratch + 1470640;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 45
-  float* const norm_multiply = scratch + 1525680;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 44
-  float* const norm_add = scratch + 1525936;
-  // [B], every 1324240 reals, live from kernel 12 to 41
-  float* const add = scratch + 1526816;
-  // [B], every 1324240 reals, live from kernel 12 to 41
-  float* const reduce_sum = scratch + 1526832;
-  // [B, CLASSES=10], every 1324240 reals, live from kernel 12 to 44
-  float* const d_multiply = scratch + 1526800;
-  // [B, D=256], every 1324240 reals, live from kernel 12 to 46
-  float* const d_head_einsum = scratch + 1525424;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 26 to 29
-  float* const d_norm_multiply = scratch + 1470384;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 48
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;
-  // [B, 1, M=512], every 1324240 reals, live from kernel 12 to 50
-  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 52
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 12 to 54
-  float* const d_transformer_blocks_5_add = scratch + 1524144;
-  // [B, 1, D=256], every 1324240 reals, live from kernel 30 to 33
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;
-  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 31 to 32
-  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;
-  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 32 to 34
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;
-  // [B, N+1=65, 3*D=768], every 1324240 reals, live from kernel 0 to 55
-  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
-  // [B, H=8, 1, N+1=65], every 1324240 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 12 to 57
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 69
-  float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;
-  // [B, N+1=65, D=256] x 2 slots, every 1324240 reals, live from kernel 12 to 77
-  float* const d_transformer_blocks_carry = scratch + 1336752;
-  // [B, N+1=65, M=512], every 1324240 reals, live from kernel 58 to 69
-  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;
-  // [B, N+1=65, M=512], every 1324240 reals, live from kernel 58 to 70
-  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 72
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 70
-  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1506224;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 73
-  float* const d_transformer_blocks_add = scratch + 1469872;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 62 to 65
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1606992;  // [B, N+1=65] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_add = scratch + 1370032;  // [B, N+1=65, D=256], kernels 9 to 11
+  float* const transformer_blocks_norm2_multiply = scratch + 1203632;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_norm2_add = scratch + 1386672;  // [B, N+1=65, D=256], kernels 9 to 10
+  float* const transformer_blocks_ffn_multiply = scratch + 870832;  // [B, N+1=65, M=512] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_ffn_gelu = scratch + 1336752;  // [B, N+1=65, M=512], kernels 10 to 11
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;  // [B, N+1=65], kernels 12 to 38
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;  // [B, N+1=65, D=256], kernels 12 to 56
+  float* const transformer_blocks_5_norm1_add = scratch + 1453232;  // [B, N+1=65, D=256], kernels 12 to 55
+  float* const transformer_blocks_5_attention_add = scratch + 1370032;  // [B, N+1=65, 3*D=768], kernels 13 to 36
+  float* const transformer_blocks_5_attention_copy = scratch + 1506224;  // [B, H=8, K=32, N+1=65], kernels 14 to 15
+  float* const transformer_blocks_5_attention_einsum = scratch + 1526272;  // [B, H=8, 1, N+1=65], kernels 15 to 16
+  float* const transformer_blocks_5_attention_divide = scratch + 1506224;  // [B, H=8, 1, N+1=65], kernels 16 to 34
+  float* const transformer_blocks_5_attention_multiply = scratch + 1506752;  // [B, H=8, 1, N+1=65], kernels 16 to 33
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;  // [B, 1, H*K=256], kernels 12 to 54
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;  // [B, 1, D=256], kernels 18 to 19
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1507792;  // [B, 1], kernels 19 to 29
+  float* const transformer_blocks_5_add = scratch + 1507280;  // [B, 1, D=256], kernels 19 to 22
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;  // [B, 1, D=256], kernels 12 to 51
+  float* const transformer_blocks_5_norm2_add = scratch + 1524912;  // [B, 1, D=256], kernels 12 to 50
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;  // [B, 1, M=512], kernels 12 to 48
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;  // [B, 1, M=512], kernels 20 to 27
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;  // [B, 1, D=256], kernels 21 to 22
+  float* const norm_rsqrt = scratch + 1470640;  // [B, 1], kernels 22 to 26
+  float* const norm_multiply = scratch + 1525680;  // [B, 1, D=256], kernels 12 to 45
+  float* const norm_add = scratch + 1525936;  // [B, 1, D=256], kernels 12 to 44
+  float* const add = scratch + 1526816;  // [B], kernels 12 to 41
+  float* const reduce_sum = scratch + 1526832;  // [B], kernels 12 to 41
+  float* const d_multiply = scratch + 1526800;  // [B, CLASSES=10], kernels 12 to 44
+  float* const d_head_einsum = scratch + 1525424;  // [B, D=256], kernels 12 to 46
+  float* const d_norm_multiply = scratch + 1470384;  // [B, 1, D=256], kernels 26 to 29
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;  // [B, 1, D=256], kernels 12 to 48
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;  // [B, 1, M=512], kernels 12 to 50
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;  // [B, 1, D=256], kernels 12 to 52
+  float* const d_transformer_blocks_5_add = scratch + 1524144;  // [B, 1, D=256], kernels 12 to 54
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;  // [B, 1, D=256], kernels 30 to 33
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;  // [B, H=8, K=32, N+1=65], kernels 31 to 32
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;  // [B, H=8, 1, N+1=65], kernels 32 to 34
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;  // [B, N+1=65, 3*D=768], kernels 0 to 55
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;  // [B, H=8, 1, N+1=65], kernels 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;  // [B, N+1=65, D=256], kernels 12 to 57
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;  // [B, N+1=65, D=256], kernels 38 to 40
+  float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;  // [B, N+1=65, D=256], kernels 58 to 69
+  float* const d_transformer_blocks_carry = scratch + 1336752;  // [B, N+1=65, D=256] x 2 slots, kernels 12 to 77
+  float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;  // [B, N+1=65, M=512], kernels 58 to 69
+  float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;  // [B, N+1=65, M=512], kernels 58 to 70
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;  // [B, N+1=65, D=256], kernels 58 to 72
+  float* const d_transformer_blocks_ffn_linear1_copy = scratch + 1506224;  // [B, N+1=65, D=256], kernels 58 to 70
+  float* const d_transformer_blocks_add = scratch + 1469872;  // [B, N+1=65, D=256], kernels 58 to 73
+  // [B, N+1=65, D=256], kernels 62 to 65
   float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 1573312;
-  // [B, H=8, K=32, N+1=65], every 1324240 reals, live from kernel 63 to 65
-  float* const d_transformer_blocks_attention_copy = scratch + 1589952;
-  // [B, N+1=65, 3*D=768], every 1324240 reals, live from kernel 58 to 74
-  float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;
-  // [B, H=8, N+1=65, N+1=65], every 1324240 reals, live from kernel 65 to 66
+  float* const d_transformer_blocks_attention_copy = scratch + 1589952;  // [B, H=8, K=32, N+1=65], kernels 63 to 65
+  float* const d_transformer_blocks_attention_rearrange = scratch + 1286832;  // [B, N+1=65, 3*D=768], kernels 58 to 74
+  // [B, H=8, N+1=65, N+1=65], kernels 65 to 66
   float* const d_transformer_blocks_attention_multiply = scratch + 1539504;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 76
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 58 to 74
-  float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;
-  // [B, N+1=65, D=256], every 1324240 reals, live from kernel 77 to 81
-  float* const d_multiply_2 = scratch + 283152;
-  // [N+1=65, D=256], live from kernel 0 to 82
-  float* const d_reduce_sum = scratch + 266240;
-  // [D=256], live from kernel 0 to 82
-  float* const d_reduce_sum_2 = scratch + 282880;
-  // [1], live from kernel 0 to 82
-  float* const divide_forward_sum = scratch + 283136;
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 1436592;  // [B, N+1=65, D=256], kernels 58 to 76
+  float* const d_transformer_blocks_attention_copy_2 = scratch + 1453232;  // [B, N+1=65, D=256], kernels 58 to 74
+  float* const d_multiply_2 = scratch + 283152;  // [B, N+1=65, D=256], kernels 77 to 81
+  float* const d_reduce_sum = scratch + 266240;  // [N+1=65, D=256], kernels 0 to 82
+  float* const d_reduce_sum_2 = scratch + 282880;  // [D=256], kernels 0 to 82
+  float* const divide_forward_sum = scratch + 283136;  // [1], kernels 0 to 82
   const std::int64_t parts = threads();
   // Group after group of images: forward, backward, and their gradients added to those before them.
   const std::int64_t chunks = chunks_of(batch, at_once);
@@ -5304,229 +4303,172 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     const Group group = group_of(batch, chunks, turn);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + image * 1324240);
-      patch_embed_forward_train(group.first + image, transformer_blocks_carry + image * 1324240,
-                                packed + packed_at::patch_embed_weight, rearrange + image * 1324240,
+      const std::int64_t here = image * 1324240;
+      rearrange_forward(images + group.first * 3072 + image * 3072, rearrange + here);
+      patch_embed_forward_train(group.first + image, transformer_blocks_carry + here,
+                                packed + packed_at::patch_embed_weight, rearrange + here,
                                 parameters + at::patch_embed_bias, parameters + at::pos_embed, random);
       multiply_forward(group.first + image, parameters + at::cls_token, parameters + at::pos_embed, random,
-                       transformer_blocks_carry + image * 1324240);
-      transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + image * 1324240);
+                       transformer_blocks_carry + here);
+      transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + here);
     }
     // transformer_blocks: 5 layers
     for (std::int64_t layer = 0; layer < 5; ++layer) {
-#pragma omp parallel
-      {
-        for (std::int64_t rest = 0; rest < 2; ++rest) {
-          const Team team = team_of(group.images, rest);
-          for (std::int64_t image = team.first; image < team.last; ++image) {
-            if (team.part == 0) {
-              transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
-                                                     transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324240,
-                                                     transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
-                                                     parameters + at::transformer_blocks_norm1_weight - layer * 527104,
-                                                     parameters + at::transformer_blocks_norm1_bias - layer * 527104,
-                                                     transformer_blocks_norm1_add + team.first * 1324240);
-            }
-            team.wait();
-            transformer_blocks_attention_forward(team,
-                                                 transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                 packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                                 transformer_blocks_norm1_add + team.first * 1324240,
-                                                 parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                        transformer_blocks_attention_copy + team.first * 1324240);
-            }
-            team.wait();
-            transformer_blocks_attention_matmul_forward_2_train(
-                team, group.first + image, layer, transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                transformer_blocks_attention_copy + team.first * 1324240,
-                transformer_blocks_attention_divide + layer * 33808 + image * 1324240, random,
-                transformer_blocks_attention_multiply + layer * 33808 + image * 1324240,
-                transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
-            team.wait();
-            transformer_blocks_attention_out_proj_forward(team,
-                                                          transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                          transformer_blocks_attention_rearrange + layer * 16640 + image * 1324240);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_attention_out_proj_add_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 1324240,
-                                                                      transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                                      parameters + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
-                                                                      transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
-                                                                      transformer_blocks_add + team.first * 1324240,
-                                                                      transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
-                                                                      parameters + at::transformer_blocks_norm2_weight - layer * 527104,
-                                                                      parameters + at::transformer_blocks_norm2_bias - layer * 527104,
-                                                                      transformer_blocks_norm2_add + team.first * 1324240);
-            }
-            team.wait();
-            transformer_blocks_ffn_linear1_forward_train(
-                team, group.first + image, layer, transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
-                transformer_blocks_ffn_gelu + team.first * 1324240,
-                packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                transformer_blocks_norm2_add + team.first * 1324240,
-                parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104, random);
-            team.wait();
-            transformer_blocks_ffn_linear2_forward_train(team, group.first + image, layer,
-                                                         transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 1324240,
-                                                         packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                                         transformer_blocks_ffn_gelu + team.first * 1324240,
-                                                         parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
-                                                         random, transformer_blocks_add + team.first * 1324240);
-            team.wait();
-          }
-        }
-      }
+      each_image(group.images, [&](const Team& team, const std::int64_t image) {
+        const std::int64_t here = image * 1324240;
+        const std::int64_t own = team.first * 1324240;
+        team.alone([&] {
+          transformer_blocks_norm1_forward_train(
+              transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_norm1_rsqrt + layer * 80 + here,
+              transformer_blocks_norm1_multiply + layer * 16640 + here,
+              parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+              parameters + at::transformer_blocks_norm1_bias - layer * 527104, transformer_blocks_norm1_add + own);
+        });
+        transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + here,
+                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                             transformer_blocks_norm1_add + own,
+                                             parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
+        team.alone([&] {
+          transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + here,
+                                                    transformer_blocks_attention_copy + own);
+        });
+        transformer_blocks_attention_weighted_values_forward_train(
+            team, group.first + image, layer, transformer_blocks_attention_add + layer * 49920 + here,
+            transformer_blocks_attention_copy + own, transformer_blocks_attention_divide + layer * 33808 + here, random,
+            transformer_blocks_attention_multiply + layer * 33808 + here,
+            transformer_blocks_attention_rearrange + layer * 16640 + here);
+        transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
+                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                      transformer_blocks_attention_rearrange + layer * 16640 + here);
+        team.alone([&] {
+          transformer_blocks_attention_out_proj_add_forward_train(
+              transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
+              parameters + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+              transformer_blocks_norm2_rsqrt + layer * 80 + here, transformer_blocks_add + own,
+              transformer_blocks_norm2_multiply + layer * 16640 + here,
+              parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+              parameters + at::transformer_blocks_norm2_bias - layer * 527104, transformer_blocks_norm2_add + own);
+        });
+        transformer_blocks_ffn_linear1_forward_train(
+            team, group.first + image, layer, transformer_blocks_ffn_multiply + layer * 33280 + here,
+            transformer_blocks_ffn_gelu + own,
+            packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+            transformer_blocks_norm2_add + own, parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
+            random);
+        transformer_blocks_ffn_linear2_forward_train(
+            team, group.first + image, layer, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here,
+            packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+            transformer_blocks_ffn_gelu + own, parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104,
+            random, transformer_blocks_add + own);
+      });
     }
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(group.images, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
-                                                   transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
-                                                   transformer_blocks_5_norm1_multiply + image * 1324240,
-                                                   parameters + at::transformer_blocks_norm1_weight - 2635520,
-                                                   parameters + at::transformer_blocks_norm1_bias - 2635520,
-                                                   transformer_blocks_5_norm1_add + image * 1324240);
-          }
-          team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 1324240,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
-                                               transformer_blocks_5_norm1_add + image * 1324240,
-                                               parameters + at::transformer_blocks_attention_in_proj_bias - 2635520);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 1324240,
-                                                      transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                          transformer_blocks_5_attention_add + team.first * 1324240,
-                                                          transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_softmax_forward_train(
-                group.first + image, transformer_blocks_5_attention_einsum + team.first * 1324240,
-                transformer_blocks_5_attention_divide + team.first * 1324240, random,
-                transformer_blocks_5_attention_multiply + team.first * 1324240);
-            transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_rearrange + image * 1324240,
-                                                            transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                            transformer_blocks_5_attention_add + team.first * 1324240);
-          }
-          team.wait();
-          transformer_blocks_5_attention_out_proj_forward(team,
-                                                          transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                          transformer_blocks_5_attention_rearrange + image * 1324240,
-                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_5_attention_out_proj_add_forward_train(transformer_blocks_carry + 16640 + image * 1324240,
-                                                                      transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                                      parameters + at::transformer_blocks_attention_out_proj_bias - 2635520,
-                                                                      transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
-                                                                      transformer_blocks_5_add + team.first * 1324240,
-                                                                      transformer_blocks_5_norm2_multiply + image * 1324240,
-                                                                      parameters + at::transformer_blocks_norm2_weight - 2635520,
-                                                                      parameters + at::transformer_blocks_norm2_bias - 2635520,
-                                                                      transformer_blocks_5_norm2_add + image * 1324240);
-          }
-          team.wait();
-          transformer_blocks_5_ffn_linear1_backward(
-              team, group.first + image, transformer_blocks_5_ffn_gelu + image * 1324240,
-              d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240,
-              transformer_blocks_5_norm2_add + image * 1324240,
-              packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-              parameters + at::transformer_blocks_ffn_linear1_bias - 2635520, random);
-          team.wait();
-          transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
-                                                   transformer_blocks_5_ffn_gelu + image * 1324240,
-                                                   packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_5_ffn_linear2_add_forward_train(
-                group.first + image, transformer_blocks_5_ffn_linear2_einsum + team.first * 1324240,
-                parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, random,
-                transformer_blocks_5_add + team.first * 1324240, norm_multiply + image * 1324240,
-                norm_add + image * 1324240, norm_rsqrt + team.first * 1324240, parameters + at::norm_weight,
-                parameters + at::norm_bias);
-            head_forward(norm_add + image * 1324240, parameters + at::head_weight, parameters + at::head_bias,
-                         outputs + group.first * 10 + image * 10);
-            multiply_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + image * 1324240,
-                              labels + group.first + image, add + image * 1324240, reduce_sum + image * 1324240);
-            head_backward(d_multiply + image * 1324240, parameters + at::head_weight, d_head_einsum + image * 1324240);
-            norm_backward(group.first + image, d_head_einsum + image * 1324240, parameters + at::norm_weight,
-                          norm_multiply + image * 1324240, norm_rsqrt + team.first * 1324240,
-                          d_norm_multiply + team.first * 1324240, random,
-                          d_transformer_blocks_5_ffn_multiply + image * 1324240);
-          }
-          team.wait();
-          transformer_blocks_5_ffn_linear2_backward(
-              team, group.first + image, d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
-              d_transformer_blocks_5_ffn_multiply + image * 1324240,
-              packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
-              d_transformer_blocks_5_ffn_gelu_gradient + team.first * 1324240, random);
-          team.wait();
-          transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
-                                                   d_transformer_blocks_5_ffn_multiply_2 + image * 1324240,
-                                                   packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + image * 1324240,
-                                                parameters + at::transformer_blocks_norm2_weight - 2635520,
-                                                transformer_blocks_5_norm2_multiply + image * 1324240,
-                                                transformer_blocks_5_norm2_rsqrt + team.first * 1324240,
-                                                d_norm_multiply + team.first * 1324240,
-                                                d_transformer_blocks_5_add + image * 1324240);
-          }
-          team.wait();
-          transformer_blocks_5_attention_out_proj_forward(team,
-                                                          d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                          d_transformer_blocks_5_add + image * 1324240,
-                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 1324240,
-                                                    d_transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_matmul_forward(d_transformer_blocks_5_attention_einsum + team.first * 1324240,
-                                                          d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                          d_transformer_blocks_5_attention_copy + team.first * 1324240);
-            transformer_blocks_5_attention_matmul_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 1324240,
-                                                             transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                             d_transformer_blocks_5_attention_rearrange + image * 1324240);
-            transformer_blocks_5_attention_multiply_backward(
-                group.first + image, d_transformer_blocks_5_attention_einsum + team.first * 1324240, random,
-                transformer_blocks_5_attention_divide + team.first * 1324240,
-                d_transformer_blocks_5_attention_multiply + team.first * 1324240);
-            transformer_blocks_5_attention_matmul_backward_3(d_transformer_blocks_5_attention_rearrange + image * 1324240,
-                                                             d_transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                             transformer_blocks_5_attention_add + team.first * 1324240);
-            transformer_blocks_5_attention_matmul_backward_4(d_transformer_blocks_5_attention_multiply + team.first * 1324240,
-                                                             transformer_blocks_5_attention_add + team.first * 1324240,
-                                                             d_transformer_blocks_5_attention_rearrange + image * 1324240);
-          }
-          team.wait();
-          transformer_blocks_5_attention_matmul_backward_5(team,
-                                                           d_transformer_blocks_5_attention_einsum_2 + image * 1324240,
-                                                           packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-                                                           d_transformer_blocks_5_attention_rearrange + image * 1324240);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + image * 1324240,
-                                                parameters + at::transformer_blocks_norm1_weight - 2635520,
-                                                transformer_blocks_5_norm1_multiply + image * 1324240,
-                                                transformer_blocks_5_norm1_rsqrt + team.first * 1324240,
-                                                d_transformer_blocks_5_norm1_multiply + team.first * 1324240);
-            transformer_blocks_add_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
-                                            d_transformer_blocks_5_add + image * 1324240,
-                                            d_transformer_blocks_carry + image * 1324240);
-            transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 1324240,
-                                        d_transformer_blocks_carry + image * 1324240);
-          }
-          team.wait();
-        }
-      }
-    }
+    each_image(group.images, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 1324240;
+      const std::int64_t own = team.first * 1324240;
+      team.alone([&] {
+        transformer_blocks_norm1_forward_train(
+            transformer_blocks_carry + 16640 + here, transformer_blocks_5_norm1_rsqrt + own,
+            transformer_blocks_5_norm1_multiply + here, parameters + at::transformer_blocks_norm1_weight - 2635520,
+            parameters + at::transformer_blocks_norm1_bias - 2635520, transformer_blocks_5_norm1_add + here);
+      });
+      transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                           transformer_blocks_5_norm1_add + here,
+                                           parameters + at::transformer_blocks_attention_in_proj_bias - 2635520);
+      team.alone([&] {
+        transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + own,
+                                                  transformer_blocks_5_attention_copy + own);
+        transformer_blocks_5_attention_scores_forward(transformer_blocks_5_attention_einsum + own,
+                                                      transformer_blocks_5_attention_add + own,
+                                                      transformer_blocks_5_attention_copy + own);
+        transformer_blocks_5_attention_softmax_forward_train(
+            group.first + image, transformer_blocks_5_attention_einsum + own,
+            transformer_blocks_5_attention_divide + own, random, transformer_blocks_5_attention_multiply + own);
+        transformer_blocks_5_attention_weighted_values_forward(transformer_blocks_5_attention_rearrange + here,
+                                                               transformer_blocks_5_attention_multiply + own,
+                                                               transformer_blocks_5_attention_add + own);
+      });
+      transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
+                                                      transformer_blocks_5_attention_rearrange + here,
+                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
+      team.alone([&] {
+        transformer_blocks_5_attention_out_proj_add_forward_train(
+            transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
+            parameters + at::transformer_blocks_attention_out_proj_bias - 2635520,
+            transformer_blocks_5_norm2_rsqrt + own, transformer_blocks_5_add + own,
+            transformer_blocks_5_norm2_multiply + here, parameters + at::transformer_blocks_norm2_weight - 2635520,
+            parameters + at::transformer_blocks_norm2_bias - 2635520, transformer_blocks_5_norm2_add + here);
+      });
+      transformer_blocks_5_ffn_linear1_backward(team, group.first + image, transformer_blocks_5_ffn_gelu + here,
+                                                d_transformer_blocks_5_ffn_gelu_gradient + own,
+                                                transformer_blocks_5_norm2_add + here,
+                                                packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+                                                parameters + at::transformer_blocks_ffn_linear1_bias - 2635520, random);
+      transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + own,
+                                               transformer_blocks_5_ffn_gelu + here,
+                                               packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
+      team.alone([&] {
+        transformer_blocks_5_ffn_linear2_add_forward_train(
+            group.first + image, transformer_blocks_5_ffn_linear2_einsum + own,
+            parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, random, transformer_blocks_5_add + own,
+            norm_multiply + here, norm_add + here, norm_rsqrt + own, parameters + at::norm_weight,
+            parameters + at::norm_bias);
+        head_forward(norm_add + here, parameters + at::head_weight, parameters + at::head_bias,
+                     outputs + group.first * 10 + image * 10);
+        softmax_backward(batch, outputs + group.first * 10 + image * 10, d_multiply + here,
+                         labels + group.first + image, add + here, reduce_sum + here);
+        head_backward(d_multiply + here, parameters + at::head_weight, d_head_einsum + here);
+        norm_backward(group.first + image, d_head_einsum + here, parameters + at::norm_weight, norm_multiply + here,
+                      norm_rsqrt + own, d_norm_multiply + own, random, d_transformer_blocks_5_ffn_multiply + here);
+      });
+      transformer_blocks_5_ffn_linear2_backward(team, group.first + image, d_transformer_blocks_5_ffn_multiply_2 + here,
+                                                d_transformer_blocks_5_ffn_multiply + here,
+                                                packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
+                                                d_transformer_blocks_5_ffn_gelu_gradient + own, random);
+      transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + here,
+                                               d_transformer_blocks_5_ffn_multiply_2 + here,
+                                               packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360);
+      team.alone([&] {
+        transformer_blocks_5_norm2_backward(
+            d_transformer_blocks_5_ffn_linear1_einsum + here,
+            parameters + at::transformer_blocks_norm2_weight - 2635520, transformer_blocks_5_norm2_multiply + here,
+            transformer_blocks_5_norm2_rsqrt + own, d_norm_multiply + own, d_transformer_blocks_5_add + here);
+      });
+      transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_attention_out_proj_einsum + own,
+                                                      d_transformer_blocks_5_add + here,
+                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680);
+      team.alone([&] {
+        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
+                                                d_transformer_blocks_5_attention_copy + own);
+        transformer_blocks_5_attention_scores_forward(d_transformer_blocks_5_attention_einsum + own,
+                                                      d_transformer_blocks_5_attention_out_proj_einsum + own,
+                                                      d_transformer_blocks_5_attention_copy + own);
+        transformer_blocks_5_attention_value_backward(d_transformer_blocks_5_attention_out_proj_einsum + own,
+                                                      transformer_blocks_5_attention_multiply + own,
+                                                      d_transformer_blocks_5_attention_rearrange + here);
+        transformer_blocks_5_attention_multiply_backward(
+            group.first + image, d_transformer_blocks_5_attention_einsum + own, random,
+            transformer_blocks_5_attention_divide + own, d_transformer_blocks_5_attention_multiply + own);
+        transformer_blocks_5_attention_query_backward(d_transformer_blocks_5_attention_rearrange + here,
+                                                      d_transformer_blocks_5_attention_multiply + own,
+                                                      transformer_blocks_5_attention_add + own);
+        transformer_blocks_5_attention_key_backward(d_transformer_blocks_5_attention_multiply + own,
+                                                    transformer_blocks_5_attention_add + own,
+                                                    d_transformer_blocks_5_attention_rearrange + here);
+      });
+      transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_5_attention_einsum_2 + here,
+                                                      packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+                                                      d_transformer_blocks_5_attention_rearrange + here);
+      team.alone([&] {
+        transformer_blocks_5_norm1_backward(
+            d_transformer_blocks_5_attention_einsum_2 + here,
+            parameters + at::transformer_blocks_norm1_weight - 2635520, transformer_blocks_5_norm1_multiply + here,
+            transformer_blocks_5_norm1_rsqrt + own, d_transformer_blocks_5_norm1_multiply + own);
+        add_forward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_5_add + here,
+                    d_transformer_blocks_carry + here);
+        transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_carry + here);
+      });
+    });
     divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
     divide_forward_train(batch, divide_forward_sum, loss);
 #pragma omp parallel for schedule(static)
@@ -5543,8 +4485,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
       norm_weight_gradient_partial(chunk, group, d_head_einsum, norm_multiply, scratch);
       norm_bias_gradient_partial(chunk, group, d_head_einsum, scratch + 4096);
-      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply,
-                                                             scratch + 8192);
+      norm_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_multiply, scratch + 8192);
     }
     norm_weight_gradient_sum(group, gradients + at::norm_weight, scratch);
     norm_weight_gradient_sum(group, gradients + at::norm_bias, scratch + 4096);
@@ -5572,11 +4513,10 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      transformer_blocks_5_norm2_weight_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
-                                                         transformer_blocks_5_norm2_multiply, scratch);
-      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
-                                                             scratch + 4096);
-      transformer_blocks_5_ffn_linear2_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add, scratch + 8192);
+      norm_weight_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum,
+                                   transformer_blocks_5_norm2_multiply, scratch);
+      norm_bias_gradient_partial(chunk, group, d_transformer_blocks_5_ffn_linear1_einsum, scratch + 4096);
+      norm_bias_gradient_partial(chunk, group, d_transformer_blocks_5_add, scratch + 8192);
     }
     norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_weight - 2635520, scratch);
     norm_weight_gradient_sum(group, gradients + at::transformer_blocks_norm2_bias - 2635520, scratch + 4096);
@@ -5584,7 +4524,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                              scratch + 8192);
 #pragma omp parallel for schedule(static)
     for (std::int64_t part = 0; part < parts; ++part) {
-      transformer_blocks_5_attention_out_proj_weight_gradient(
+      transformer_blocks_5_ffn_linear1_weight_gradient(
           share(256, 4, part, parts), share(256, 4, part + 1, parts), group,
           gradients + at::transformer_blocks_attention_out_proj_weight - 2635520, d_transformer_blocks_5_add,
           transformer_blocks_5_attention_rearrange);
@@ -5608,86 +4548,62 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     // transformer_blocks: 5 layers, the last one first
     for (std::int64_t pass = 0; pass < 5; ++pass) {
       const std::int64_t layer = 4 - pass;
-#pragma omp parallel
-      {
-        for (std::int64_t rest = 0; rest < 2; ++rest) {
-          const Team team = team_of(group.images, rest);
-          for (std::int64_t image = team.first; image < team.last; ++image) {
-            if (team.part == 0) {
-              transformer_blocks_ffn_backward(group.first + image, layer,
-                                              d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324240, random,
-                                              d_transformer_blocks_ffn_multiply + image * 1324240);
-            }
-            team.wait();
-            transformer_blocks_ffn_linear2_backward(team, group.first + image, layer,
-                                                    d_transformer_blocks_ffn_linear2_copy + image * 1324240,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324240,
-                                                    transformer_blocks_ffn_multiply + layer * 33280 + image * 1324240,
-                                                    packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply + image * 1324240, random);
-            team.wait();
-            transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + image * 1324240,
-                                                    packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
-                                                    d_transformer_blocks_ffn_multiply_2 + image * 1324240);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_norm2_backward(d_transformer_blocks_ffn_linear1_einsum + image * 1324240,
-                                                parameters + at::transformer_blocks_norm2_weight - layer * 527104,
-                                                transformer_blocks_norm2_multiply + layer * 16640 + image * 1324240,
-                                                parameters + at::transformer_blocks_norm2_bias - layer * 527104,
-                                                d_transformer_blocks_ffn_linear1_copy + image * 1324240,
-                                                transformer_blocks_norm2_rsqrt + layer * 80 + image * 1324240,
-                                                d_transformer_blocks_carry + pass % 2 * 16640 + image * 1324240,
-                                                d_transformer_blocks_add + image * 1324240);
-            }
-            team.wait();
-            transformer_blocks_attention_out_proj_forward(team,
-                                                          d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
-                                                          d_transformer_blocks_add + image * 1324240);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 1324240,
-                                                      d_transformer_blocks_attention_copy + team.first * 1324240);
-            }
-            team.wait();
-            transformer_blocks_attention_matmul_backward_2(team,
-                                                           d_transformer_blocks_attention_rearrange + image * 1324240,
-                                                           d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                                                           transformer_blocks_attention_multiply + layer * 33808 + image * 1324240);
-            team.wait();
-            transformer_blocks_attention_matmul_backward_3(
-                team, group.first + image, layer, d_transformer_blocks_attention_out_proj_einsum + team.first * 1324240,
-                d_transformer_blocks_attention_copy + team.first * 1324240, random,
-                transformer_blocks_attention_divide + layer * 33808 + image * 1324240,
-                d_transformer_blocks_attention_multiply + team.first * 1324240,
-                d_transformer_blocks_attention_rearrange + image * 1324240,
-                transformer_blocks_attention_add + layer * 49920 + image * 1324240);
-            team.wait();
-            transformer_blocks_attention_matmul_backward_4(team,
-                                                           d_transformer_blocks_attention_rearrange + image * 1324240,
-                                                           d_transformer_blocks_attention_multiply + team.first * 1324240,
-                                                           transformer_blocks_attention_add + layer * 49920 + image * 1324240);
-            team.wait();
-            transformer_blocks_5_attention_matmul_backward_5(team,
-                                                             d_transformer_blocks_attention_einsum_2 + image * 1324240,
-                                                             packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
-                                                             d_transformer_blocks_attention_rearrange + image * 1324240);
-            team.wait();
-            if (team.part == 0) {
-              transformer_blocks_norm2_backward(d_transformer_blocks_attention_einsum_2 + image * 1324240,
-                                                parameters + at::transformer_blocks_norm1_weight - layer * 527104,
-                                                transformer_blocks_norm1_multiply + layer * 16640 + image * 1324240,
-                                                parameters + at::transformer_blocks_norm1_bias - layer * 527104,
-                                                d_transformer_blocks_attention_copy_2 + image * 1324240,
-                                                transformer_blocks_norm1_rsqrt + layer * 80 + image * 1324240,
-                                                d_transformer_blocks_add + image * 1324240,
-                                                d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 1324240);
-            }
-            team.wait();
-          }
-        }
-      }
+      each_image(group.images, [&](const Team& team, const std::int64_t image) {
+        const std::int64_t here = image * 1324240;
+        const std::int64_t own = team.first * 1324240;
+        team.alone([&] {
+          transformer_blocks_ffn_backward(group.first + image, layer,
+                                          d_transformer_blocks_carry + pass % 2 * 16640 + here, random,
+                                          d_transformer_blocks_ffn_multiply + here);
+        });
+        transformer_blocks_ffn_linear2_backward(
+            team, group.first + image, layer, d_transformer_blocks_ffn_linear2_copy + here,
+            d_transformer_blocks_ffn_multiply_2 + here, transformer_blocks_ffn_multiply + layer * 33280 + here,
+            packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
+            d_transformer_blocks_ffn_multiply + here, random);
+        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + here,
+                                                packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
+                                                d_transformer_blocks_ffn_multiply_2 + here);
+        team.alone([&] {
+          transformer_blocks_norm2_backward(
+              d_transformer_blocks_ffn_linear1_einsum + here,
+              parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+              transformer_blocks_norm2_multiply + layer * 16640 + here,
+              parameters + at::transformer_blocks_norm2_bias - layer * 527104,
+              d_transformer_blocks_ffn_linear1_copy + here, transformer_blocks_norm2_rsqrt + layer * 80 + here,
+              d_transformer_blocks_carry + pass % 2 * 16640 + here, d_transformer_blocks_add + here);
+        });
+        transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_attention_out_proj_einsum + own,
+                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
+                                                      d_transformer_blocks_add + here);
+        team.alone([&] {
+          transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
+                                                  d_transformer_blocks_attention_copy + own);
+        });
+        transformer_blocks_attention_value_backward(team, d_transformer_blocks_attention_rearrange + here,
+                                                    d_transformer_blocks_attention_out_proj_einsum + own,
+                                                    transformer_blocks_attention_multiply + layer * 33808 + here);
+        transformer_blocks_attention_query_backward(
+            team, group.first + image, layer, d_transformer_blocks_attention_out_proj_einsum + own,
+            d_transformer_blocks_attention_copy + own, random,
+            transformer_blocks_attention_divide + layer * 33808 + here, d_transformer_blocks_attention_multiply + own,
+            d_transformer_blocks_attention_rearrange + here, transformer_blocks_attention_add + layer * 49920 + here);
+        transformer_blocks_attention_key_backward(team, d_transformer_blocks_attention_rearrange + here,
+                                                  d_transformer_blocks_attention_multiply + own,
+                                                  transformer_blocks_attention_add + layer * 49920 + here);
+        transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_attention_einsum_2 + here,
+                                                        packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+                                                        d_transformer_blocks_attention_rearrange + here);
+        team.alone([&] {
+          transformer_blocks_norm2_backward(
+              d_transformer_blocks_attention_einsum_2 + here,
+              parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+              transformer_blocks_norm1_multiply + layer * 16640 + here,
+              parameters + at::transformer_blocks_norm1_bias - layer * 527104,
+              d_transformer_blocks_attention_copy_2 + here, transformer_blocks_norm1_rsqrt + layer * 80 + here,
+              d_transformer_blocks_add + here, d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + here);
+        });
+      });
 #pragma omp parallel for schedule(static)
       for (std::int64_t part = 0; part < parts; ++part) {
         transformer_blocks_ffn_linear2_weight_gradient(
@@ -5739,8 +4655,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      multiply_backward_2(group.first + image, d_transformer_blocks_carry + 16640 + image * 1324240, random,
-                          d_multiply_2 + image * 1324240);
+      const std::int64_t here = image * 1324240;
+      multiply_backward(group.first + image, d_transformer_blocks_carry + 16640 + here, random, d_multiply_2 + here);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -5755,7 +4671,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      reduce_sum_backward_2_partial(chunk, group, d_multiply_2, scratch);
+      norm_bias_gradient_partial(chunk, group, d_multiply_2, scratch);
     }
     norm_weight_gradient_sum(group, d_reduce_sum_2, scratch);
     cls_token_gradient(d_reduce_sum_2, gradients + at::cls_token);
@@ -5765,424 +4681,289 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 void vit_cifar_input_gradient_avx512(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch) {
-  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 0 to 1
-  float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 0 to 19
-  float* const transformer_blocks_carry = scratch + 851280;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 51
-  float* const transformer_blocks_norm1_rsqrt = scratch + 951648;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 51
-  float* const transformer_blocks_norm1_multiply = scratch + 585040;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 4 to 5
-  float* const transformer_blocks_norm1_add = scratch + 751440;
-  // [B, N+1=65, 3*D=768] x 5 slots, every 952560 reals, live from kernel 4 to 51
-  float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_copy = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 51
+  // Scratch memory: what is of images lies every 952560 reals.
+  float* const rearrange = scratch;  // [B, N=64, C*P*P=48], kernels 0 to 1
+  float* const transformer_blocks_carry = scratch + 851280;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 19
+  float* const transformer_blocks_norm1_rsqrt = scratch + 951648;  // [B, N+1=65] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_norm1_multiply = scratch + 585040;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_norm1_add = scratch + 751440;  // [B, N+1=65, D=256], kernels 4 to 5
+  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_attention_copy = scratch + 751440;  // [B, H=8, K=32, N+1=65], kernels 6 to 7
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 4 to 51
   float* const transformer_blocks_attention_divide = scratch + 249600;
-  // [B, N+1=65, H*K=256], every 952560 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_rearrange = scratch + 768080;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 8 to 9
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 751440;
-  // [B, N+1=65] x 5 slots, every 952560 reals, live from kernel 4 to 51
-  float* const transformer_blocks_norm2_rsqrt = scratch + 952048;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 9 to 11
-  float* const transformer_blocks_add = scratch + 784720;
-  // [B, N+1=65, D=256] x 5 slots, every 952560 reals, live from kernel 4 to 51
-  float* const transformer_blocks_norm2_multiply = scratch + 668240;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 9 to 10
-  float* const transformer_blocks_norm2_add = scratch + 884560;
-  // [B, N+1=65, M=512] x 5 slots, every 952560 reals, live from kernel 4 to 51
-  float* const transformer_blocks_ffn_linear1_add = scratch + 418640;
-  // [B, N+1=65, M=512], every 952560 reals, live from kernel 10 to 11
-  float* const transformer_blocks_ffn_gelu = scratch + 751440;
-  // [B, N+1=65], every 952560 reals, live from kernel 12 to 38
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 12 to 38
-  float* const transformer_blocks_5_norm1_multiply = scratch + 917840;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 12 to 13
-  float* const transformer_blocks_5_norm1_add = scratch + 934480;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 13 to 36
-  float* const transformer_blocks_5_attention_add = scratch + 751440;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 14 to 15
-  float* const transformer_blocks_5_attention_copy = scratch + 934480;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 15 to 16
-  float* const transformer_blocks_5_attention_einsum = scratch + 951120;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 16 to 34
-  float* const transformer_blocks_5_attention_divide = scratch + 934480;
-  // [B, 1, H*K=256], every 952560 reals, live from kernel 17 to 18
-  float* const transformer_blocks_5_attention_rearrange = scratch + 935008;
-  // [B, 1, D=256], every 952560 reals, live from kernel 18 to 19
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 935264;
-  // [B, 1], every 952560 reals, live from kernel 19 to 29
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 936032;
-  // [B, 1, D=256], every 952560 reals, live from kernel 19 to 22
-  float* const transformer_blocks_5_add = scratch + 935008;
-  // [B, 1, D=256], every 952560 reals, live from kernel 19 to 29
-  float* const transformer_blocks_5_norm2_multiply = scratch + 935520;
-  // [B, 1, D=256], every 952560 reals, live from kernel 19 to 20
-  float* const transformer_blocks_5_norm2_add = scratch + 935776;
-  // [B, 1, M=512], every 952560 reals, live from kernel 20 to 21
-  float* const transformer_blocks_5_ffn_gelu = scratch + 851280;
-  // [B, 1, M=512], every 952560 reals, live from kernel 20 to 27
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 851792;
-  // [B, 1, D=256], every 952560 reals, live from kernel 21 to 22
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 852304;
-  // [B, 1], every 952560 reals, live from kernel 22 to 26
-  float* const norm_rsqrt = scratch + 852560;
-  // [B, 1, D=256], every 952560 reals, live from kernel 22 to 26
-  float* const norm_multiply = scratch + 851280;
-  // [B, 1, D=256], every 952560 reals, live from kernel 22 to 23
-  float* const norm_add = scratch + 851536;
-  // [B], every 952560 reals, live from kernel 12 to 41
-  float* const add = scratch + 952528;
-  // [B], every 952560 reals, live from kernel 12 to 41
-  float* const reduce_sum = scratch + 952544;
-  // [B, CLASSES=10], every 952560 reals, live from kernel 24 to 25
-  float* const d_multiply = scratch + 852304;
-  // [B, D=256], every 952560 reals, live from kernel 25 to 26
-  float* const d_head_einsum = scratch + 851536;
-  // [B, 1, D=256], every 952560 reals, live from kernel 26 to 29
-  float* const d_norm_multiply = scratch + 852304;
-  // [B, 1, M=512], every 952560 reals, live from kernel 27 to 28
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;
-  // [B, 1, D=256], every 952560 reals, live from kernel 28 to 29
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;
-  // [B, 1, D=256], every 952560 reals, live from kernel 29 to 39
-  float* const d_transformer_blocks_5_add = scratch + 868448;
-  // [B, 1, D=256], every 952560 reals, live from kernel 30 to 33
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868704;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 31 to 32
-  float* const d_transformer_blocks_5_attention_copy = scratch + 851280;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 32 to 34
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 0 to 37
-  float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;
-  // [B, H=8, 1, N+1=65], every 952560 reals, live from kernel 34 to 36
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 851280;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 37 to 38
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 38 to 40
-  float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;
-  // [B, N+1=65, D=256] x 2 slots, every 952560 reals, live from kernel 12 to 52
-  float* const d_transformer_blocks_carry = scratch + 884560;
-  // [B, N+1=65, M=512], every 952560 reals, live from kernel 42 to 43
-  float* const d_transformer_blocks_ffn_multiply = scratch + 751440;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 43 to 44
-  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 44 to 51
-  float* const d_transformer_blocks_add = scratch + 835168;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 45 to 48
+  float* const transformer_blocks_attention_rearrange = scratch + 768080;  // [B, N+1=65, H*K=256], kernels 7 to 8
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 751440;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_norm2_rsqrt = scratch + 952048;  // [B, N+1=65] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_add = scratch + 784720;  // [B, N+1=65, D=256], kernels 9 to 11
+  float* const transformer_blocks_norm2_multiply = scratch + 668240;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_norm2_add = scratch + 884560;  // [B, N+1=65, D=256], kernels 9 to 10
+  float* const transformer_blocks_ffn_linear1_add = scratch + 418640;  // [B, N+1=65, M=512] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_ffn_gelu = scratch + 751440;  // [B, N+1=65, M=512], kernels 10 to 11
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;  // [B, N+1=65], kernels 12 to 38
+  float* const transformer_blocks_5_norm1_multiply = scratch + 917840;  // [B, N+1=65, D=256], kernels 12 to 38
+  float* const transformer_blocks_5_norm1_add = scratch + 934480;  // [B, N+1=65, D=256], kernels 12 to 13
+  float* const transformer_blocks_5_attention_add = scratch + 751440;  // [B, N+1=65, 3*D=768], kernels 13 to 36
+  float* const transformer_blocks_5_attention_copy = scratch + 934480;  // [B, H=8, K=32, N+1=65], kernels 14 to 15
+  float* const transformer_blocks_5_attention_einsum = scratch + 951120;  // [B, H=8, 1, N+1=65], kernels 15 to 16
+  float* const transformer_blocks_5_attention_divide = scratch + 934480;  // [B, H=8, 1, N+1=65], kernels 16 to 34
+  float* const transformer_blocks_5_attention_rearrange = scratch + 935008;  // [B, 1, H*K=256], kernels 17 to 18
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 935264;  // [B, 1, D=256], kernels 18 to 19
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 936032;  // [B, 1], kernels 19 to 29
+  float* const transformer_blocks_5_add = scratch + 935008;  // [B, 1, D=256], kernels 19 to 22
+  float* const transformer_blocks_5_norm2_multiply = scratch + 935520;  // [B, 1, D=256], kernels 19 to 29
+  float* const transformer_blocks_5_norm2_add = scratch + 935776;  // [B, 1, D=256], kernels 19 to 20
+  float* const transformer_blocks_5_ffn_gelu = scratch + 851280;  // [B, 1, M=512], kernels 20 to 21
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 851792;  // [B, 1, M=512], kernels 20 to 27
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 852304;  // [B, 1, D=256], kernels 21 to 22
+  float* const norm_rsqrt = scratch + 852560;  // [B, 1], kernels 22 to 26
+  float* const norm_multiply = scratch + 851280;  // [B, 1, D=256], kernels 22 to 26
+  float* const norm_add = scratch + 851536;  // [B, 1, D=256], kernels 22 to 23
+  float* const add = scratch + 952528;  // [B], kernels 12 to 41
+  float* const reduce_sum = scratch + 952544;  // [B], kernels 12 to 41
+  float* const d_multiply = scratch + 852304;  // [B, CLASSES=10], kernels 24 to 25
+  float* const d_head_einsum = scratch + 851536;  // [B, D=256], kernels 25 to 26
+  float* const d_norm_multiply = scratch + 852304;  // [B, 1, D=256], kernels 26 to 29
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;  // [B, 1, M=512], kernels 27 to 28
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;  // [B, 1, D=256], kernels 28 to 29
+  float* const d_transformer_blocks_5_add = scratch + 868448;  // [B, 1, D=256], kernels 29 to 39
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868704;  // [B, 1, D=256], kernels 30 to 33
+  float* const d_transformer_blocks_5_attention_copy = scratch + 851280;  // [B, H=8, K=32, N+1=65], kernels 31 to 32
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;  // [B, H=8, 1, N+1=65], kernels 32 to 34
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;  // [B, N+1=65, 3*D=768], kernels 0 to 37
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 851280;  // [B, H=8, 1, N+1=65], kernels 34 to 36
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 751440;  // [B, N+1=65, D=256], kernels 37 to 38
+  float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;  // [B, N+1=65, D=256], kernels 38 to 40
+  float* const d_transformer_blocks_carry = scratch + 884560;  // [B, N+1=65, D=256] x 2 slots, kernels 12 to 52
+  float* const d_transformer_blocks_ffn_multiply = scratch + 751440;  // [B, N+1=65, M=512], kernels 42 to 43
+  float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;  // [B, N+1=65, D=256], kernels 43 to 44
+  float* const d_transformer_blocks_add = scratch + 835168;  // [B, N+1=65, D=256], kernels 44 to 51
+  // [B, N+1=65, D=256], kernels 45 to 48
   float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 851808;
-  // [B, H=8, K=32, N+1=65], every 952560 reals, live from kernel 46 to 48
-  float* const d_transformer_blocks_attention_copy = scratch + 917840;
-  // [B, N+1=65, 3*D=768], every 952560 reals, live from kernel 47 to 50
-  float* const d_transformer_blocks_attention_rearrange = scratch + 751440;
-  // [B, H=8, N+1=65, N+1=65], every 952560 reals, live from kernel 48 to 49
+  float* const d_transformer_blocks_attention_copy = scratch + 917840;  // [B, H=8, K=32, N+1=65], kernels 46 to 48
+  float* const d_transformer_blocks_attention_rearrange = scratch + 751440;  // [B, N+1=65, 3*D=768], kernels 47 to 50
+  // [B, H=8, N+1=65, N+1=65], kernels 48 to 49
   float* const d_transformer_blocks_attention_multiply = scratch + 801360;
-  // [B, N+1=65, D=256], every 952560 reals, live from kernel 50 to 51
-  float* const d_transformer_blocks_attention_einsum_2 = scratch + 801360;
-  // [B, N=64, C*P*P=48], every 952560 reals, live from kernel 52 to 53
-  float* const d_patch_embed_einsum = scratch;
+  float* const d_transformer_blocks_attention_einsum_2 = scratch + 801360;  // [B, N+1=65, D=256], kernels 50 to 51
+  float* const d_patch_embed_einsum = scratch;  // [B, N=64, C*P*P=48], kernels 52 to 53
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 952560);
-    patch_embed_forward(transformer_blocks_carry + image * 952560, packed + packed_at::patch_embed_weight,
-                        rearrange + place * 952560, parameters + at::patch_embed_bias, parameters + at::pos_embed);
-    add_forward(parameters + at::cls_token, parameters + at::pos_embed, transformer_blocks_carry + image * 952560);
-    transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + image * 952560);
+    const std::int64_t here = image * 952560;
+    const std::int64_t own = place * 952560;
+    rearrange_forward(images + image * 3072, rearrange + own);
+    patch_embed_forward(transformer_blocks_carry + here, packed + packed_at::patch_embed_weight, rearrange + own,
+                        parameters + at::patch_embed_bias, parameters + at::pos_embed);
+    add_forward(parameters + at::cls_token, parameters + at::pos_embed, transformer_blocks_carry + here);
+    transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + here);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(batch, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
-                                                   transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
-                                                   transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                   parameters + at::transformer_blocks_norm1_weight - layer * 527104,
-                                                   parameters + at::transformer_blocks_norm1_bias - layer * 527104,
-                                                   transformer_blocks_norm1_add + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 952560,
-                                               parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                      transformer_blocks_attention_copy + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_attention_matmul_forward_2_input_gradient(team,
-                                                                       transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                                       transformer_blocks_attention_copy + team.first * 952560,
-                                                                       transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                       transformer_blocks_attention_rearrange + team.first * 952560);
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 952560);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_out_proj_add_forward_train(transformer_blocks_carry + layer % 2 * 16640 + image * 952560,
-                                                                    transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                    parameters + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
-                                                                    transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                                                    transformer_blocks_add + team.first * 952560,
-                                                                    transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                                    parameters + at::transformer_blocks_norm2_weight - layer * 527104,
-                                                                    parameters + at::transformer_blocks_norm2_bias - layer * 527104,
-                                                                    transformer_blocks_norm2_add + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_forward_input_gradient(team,
-                                                                transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
-                                                                transformer_blocks_ffn_gelu + team.first * 952560,
-                                                                packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                                transformer_blocks_norm2_add + team.first * 952560,
-                                                                parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104);
-          team.wait();
-          transformer_blocks_ffn_linear2_forward(
-              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 952560,
-              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-              transformer_blocks_ffn_gelu + team.first * 952560, transformer_blocks_add + team.first * 952560,
-              parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104);
-          team.wait();
-        }
-      }
-    }
+    each_image(batch, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 952560;
+      const std::int64_t own = team.first * 952560;
+      team.alone([&] {
+        transformer_blocks_norm1_forward_train(
+            transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_norm1_rsqrt + layer * 80 + here,
+            transformer_blocks_norm1_multiply + layer * 16640 + here,
+            parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+            parameters + at::transformer_blocks_norm1_bias - layer * 527104, transformer_blocks_norm1_add + own);
+      });
+      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + here,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                           transformer_blocks_norm1_add + own,
+                                           parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
+      team.alone([&] {
+        transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + here,
+                                                  transformer_blocks_attention_copy + own);
+      });
+      transformer_blocks_attention_weighted_values_forward_input_gradient(
+          team, transformer_blocks_attention_add + layer * 49920 + here, transformer_blocks_attention_copy + own,
+          transformer_blocks_attention_divide + layer * 33808 + here, transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                    transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_attention_out_proj_add_forward_train(
+            transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
+            parameters + at::transformer_blocks_attention_out_proj_bias - layer * 527104,
+            transformer_blocks_norm2_rsqrt + layer * 80 + here, transformer_blocks_add + own,
+            transformer_blocks_norm2_multiply + layer * 16640 + here,
+            parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+            parameters + at::transformer_blocks_norm2_bias - layer * 527104, transformer_blocks_norm2_add + own);
+      });
+      transformer_blocks_ffn_linear1_forward_input_gradient(
+          team, transformer_blocks_ffn_linear1_add + layer * 33280 + here, transformer_blocks_ffn_gelu + own,
+          packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+          transformer_blocks_norm2_add + own, parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104);
+      transformer_blocks_ffn_linear2_forward(team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                             transformer_blocks_ffn_gelu + own, transformer_blocks_add + own,
+                                             parameters + at::transformer_blocks_ffn_linear2_bias - layer * 527104);
+    });
   }
-#pragma omp parallel
-  {
-    for (std::int64_t rest = 0; rest < 2; ++rest) {
-      const Team team = team_of(batch, rest);
-      for (std::int64_t image = team.first; image < team.last; ++image) {
-        if (team.part == 0) {
-          transformer_blocks_norm1_forward_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                 transformer_blocks_5_norm1_rsqrt + team.first * 952560,
-                                                 transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                                 parameters + at::transformer_blocks_norm1_weight - 2635520,
-                                                 parameters + at::transformer_blocks_norm1_bias - 2635520,
-                                                 transformer_blocks_5_norm1_add + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + team.first * 952560,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
-                                             transformer_blocks_5_norm1_add + team.first * 952560,
-                                             parameters + at::transformer_blocks_attention_in_proj_bias - 2635520);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + team.first * 952560,
-                                                    transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_matmul_forward(transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                        transformer_blocks_5_attention_add + team.first * 952560,
-                                                        transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                         transformer_blocks_5_attention_divide + team.first * 952560);
-          transformer_blocks_5_attention_matmul_forward_2(transformer_blocks_5_attention_rearrange + team.first * 952560,
-                                                          transformer_blocks_5_attention_divide + team.first * 952560,
-                                                          transformer_blocks_5_attention_add + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team,
-                                                        transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                        transformer_blocks_5_attention_rearrange + team.first * 952560,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_attention_out_proj_add_forward_train(transformer_blocks_carry + 16640 + image * 952560,
-                                                                    transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                                    parameters + at::transformer_blocks_attention_out_proj_bias - 2635520,
-                                                                    transformer_blocks_5_norm2_rsqrt + team.first * 952560,
-                                                                    transformer_blocks_5_add + team.first * 952560,
-                                                                    transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                                                    parameters + at::transformer_blocks_norm2_weight - 2635520,
-                                                                    parameters + at::transformer_blocks_norm2_bias - 2635520,
-                                                                    transformer_blocks_5_norm2_add + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_5_ffn_linear1_backward_input_gradient(team,
-                                                                 transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                                 d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560,
-                                                                 transformer_blocks_5_norm2_add + team.first * 952560,
-                                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-                                                                 parameters + at::transformer_blocks_ffn_linear1_bias - 2635520);
-        team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
-                                                 transformer_blocks_5_ffn_gelu + team.first * 952560,
-                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
-              transformer_blocks_5_add + team.first * 952560,
-              transformer_blocks_5_ffn_linear2_einsum + team.first * 952560,
-              parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, norm_rsqrt + team.first * 952560,
-              norm_multiply + team.first * 952560, parameters + at::norm_weight, parameters + at::norm_bias,
-              norm_add + team.first * 952560);
-          head_forward(norm_add + team.first * 952560, parameters + at::head_weight, parameters + at::head_bias,
-                       outputs + image * 10);
-          multiply_backward(batch, outputs + image * 10, d_multiply + team.first * 952560, labels + image,
-                            add + image * 952560, reduce_sum + image * 952560);
-          head_backward(d_multiply + team.first * 952560, parameters + at::head_weight,
-                        d_head_einsum + team.first * 952560);
-          norm_backward_input_gradient(d_head_einsum + team.first * 952560, parameters + at::norm_weight,
-                                       norm_multiply + team.first * 952560, norm_rsqrt + team.first * 952560,
-                                       d_norm_multiply + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_5_ffn_linear2_backward_input_gradient(
-            team, d_transformer_blocks_5_ffn_multiply + team.first * 952560, d_norm_multiply + team.first * 952560,
-            packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
-            d_transformer_blocks_5_ffn_gelu_gradient + team.first * 952560);
-        team.wait();
-        transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
-                                                 d_transformer_blocks_5_ffn_multiply + team.first * 952560,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_norm2_backward(d_transformer_blocks_5_ffn_linear1_einsum + team.first * 952560,
-                                              parameters + at::transformer_blocks_norm2_weight - 2635520,
-                                              transformer_blocks_5_norm2_multiply + team.first * 952560,
-                                              transformer_blocks_5_norm2_rsqrt + team.first * 952560,
-                                              d_norm_multiply + team.first * 952560,
-                                              d_transformer_blocks_5_add + team.first * 952560);
-        }
-        team.wait();
-        transformer_blocks_5_attention_out_proj_forward(team,
-                                                        d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                        d_transformer_blocks_5_add + team.first * 952560,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + team.first * 952560,
-                                                  d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_matmul_forward(d_transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                        d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                        d_transformer_blocks_5_attention_copy + team.first * 952560);
-          transformer_blocks_5_attention_matmul_backward_2(d_transformer_blocks_5_attention_out_proj_einsum + team.first * 952560,
-                                                           transformer_blocks_5_attention_divide + team.first * 952560,
-                                                           d_transformer_blocks_5_attention_rearrange + image * 952560);
-          transformer_blocks_5_attention_multiply_backward_input_gradient(d_transformer_blocks_5_attention_einsum + team.first * 952560,
-                                                                          transformer_blocks_5_attention_divide + team.first * 952560,
-                                                                          d_transformer_blocks_5_attention_multiply + team.first * 952560);
-          transformer_blocks_5_attention_matmul_backward_3(d_transformer_blocks_5_attention_rearrange + image * 952560,
-                                                           d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                           transformer_blocks_5_attention_add + team.first * 952560);
-          transformer_blocks_5_attention_matmul_backward_4(d_transformer_blocks_5_attention_multiply + team.first * 952560,
-                                                           transformer_blocks_5_attention_add + team.first * 952560,
-                                                           d_transformer_blocks_5_attention_rearrange + image * 952560);
-        }
-        team.wait();
-        transformer_blocks_5_attention_matmul_backward_5(team,
-                                                         d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
-                                                         packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-                                                         d_transformer_blocks_5_attention_rearrange + image * 952560);
-        team.wait();
-        if (team.part == 0) {
-          transformer_blocks_5_norm1_backward(d_transformer_blocks_5_attention_einsum_2 + team.first * 952560,
-                                              parameters + at::transformer_blocks_norm1_weight - 2635520,
-                                              transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                              transformer_blocks_5_norm1_rsqrt + team.first * 952560,
-                                              d_transformer_blocks_5_norm1_multiply + team.first * 952560);
-          transformer_blocks_add_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                          d_transformer_blocks_5_add + team.first * 952560,
-                                          d_transformer_blocks_carry + image * 952560);
-          transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + team.first * 952560,
-                                      d_transformer_blocks_carry + image * 952560);
-        }
-        team.wait();
-      }
-    }
-  }
+  each_image(batch, [&](const Team& team, const std::int64_t image) {
+    const std::int64_t here = image * 952560;
+    const std::int64_t own = team.first * 952560;
+    team.alone([&] {
+      transformer_blocks_norm1_forward_train(
+          transformer_blocks_carry + 16640 + here, transformer_blocks_5_norm1_rsqrt + own,
+          transformer_blocks_5_norm1_multiply + own, parameters + at::transformer_blocks_norm1_weight - 2635520,
+          parameters + at::transformer_blocks_norm1_bias - 2635520, transformer_blocks_5_norm1_add + own);
+    });
+    transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + own,
+                                         packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
+                                         transformer_blocks_5_norm1_add + own,
+                                         parameters + at::transformer_blocks_attention_in_proj_bias - 2635520);
+    team.alone([&] {
+      transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + own,
+                                                transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_scores_forward(transformer_blocks_5_attention_einsum + own,
+                                                    transformer_blocks_5_attention_add + own,
+                                                    transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + own,
+                                                     transformer_blocks_5_attention_divide + own);
+      transformer_blocks_5_attention_weighted_values_forward(transformer_blocks_5_attention_rearrange + own,
+                                                             transformer_blocks_5_attention_divide + own,
+                                                             transformer_blocks_5_attention_add + own);
+    });
+    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
+                                                    transformer_blocks_5_attention_rearrange + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
+    team.alone([&] {
+      transformer_blocks_5_attention_out_proj_add_forward_train(
+          transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
+          parameters + at::transformer_blocks_attention_out_proj_bias - 2635520, transformer_blocks_5_norm2_rsqrt + own,
+          transformer_blocks_5_add + own, transformer_blocks_5_norm2_multiply + own,
+          parameters + at::transformer_blocks_norm2_weight - 2635520,
+          parameters + at::transformer_blocks_norm2_bias - 2635520, transformer_blocks_5_norm2_add + own);
+    });
+    transformer_blocks_5_ffn_linear1_backward_input_gradient(
+        team, transformer_blocks_5_ffn_gelu + own, d_transformer_blocks_5_ffn_gelu_gradient + own,
+        transformer_blocks_5_norm2_add + own, packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+        parameters + at::transformer_blocks_ffn_linear1_bias - 2635520);
+    transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + own,
+                                             transformer_blocks_5_ffn_gelu + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
+    team.alone([&] {
+      transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
+          transformer_blocks_5_add + own, transformer_blocks_5_ffn_linear2_einsum + own,
+          parameters + at::transformer_blocks_ffn_linear2_bias - 2635520, norm_rsqrt + own, norm_multiply + own,
+          parameters + at::norm_weight, parameters + at::norm_bias, norm_add + own);
+      head_forward(norm_add + own, parameters + at::head_weight, parameters + at::head_bias, outputs + image * 10);
+      softmax_backward(batch, outputs + image * 10, d_multiply + own, labels + image, add + here, reduce_sum + here);
+      head_backward(d_multiply + own, parameters + at::head_weight, d_head_einsum + own);
+      norm_backward_input_gradient(d_head_einsum + own, parameters + at::norm_weight, norm_multiply + own,
+                                   norm_rsqrt + own, d_norm_multiply + own);
+    });
+    transformer_blocks_5_ffn_linear2_backward_input_gradient(team, d_transformer_blocks_5_ffn_multiply + own,
+                                                             d_norm_multiply + own,
+                                                             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
+                                                             d_transformer_blocks_5_ffn_gelu_gradient + own);
+    transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + own,
+                                             d_transformer_blocks_5_ffn_multiply + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360);
+    team.alone([&] {
+      transformer_blocks_5_norm2_backward(
+          d_transformer_blocks_5_ffn_linear1_einsum + own, parameters + at::transformer_blocks_norm2_weight - 2635520,
+          transformer_blocks_5_norm2_multiply + own, transformer_blocks_5_norm2_rsqrt + own, d_norm_multiply + own,
+          d_transformer_blocks_5_add + own);
+    });
+    transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_attention_out_proj_einsum + own,
+                                                    d_transformer_blocks_5_add + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680);
+    team.alone([&] {
+      transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
+                                              d_transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_scores_forward(d_transformer_blocks_5_attention_einsum + own,
+                                                    d_transformer_blocks_5_attention_out_proj_einsum + own,
+                                                    d_transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_value_backward(d_transformer_blocks_5_attention_out_proj_einsum + own,
+                                                    transformer_blocks_5_attention_divide + own,
+                                                    d_transformer_blocks_5_attention_rearrange + here);
+      transformer_blocks_5_attention_multiply_backward_input_gradient(d_transformer_blocks_5_attention_einsum + own,
+                                                                      transformer_blocks_5_attention_divide + own,
+                                                                      d_transformer_blocks_5_attention_multiply + own);
+      transformer_blocks_5_attention_query_backward(d_transformer_blocks_5_attention_rearrange + here,
+                                                    d_transformer_blocks_5_attention_multiply + own,
+                                                    transformer_blocks_5_attention_add + own);
+      transformer_blocks_5_attention_key_backward(d_transformer_blocks_5_attention_multiply + own,
+                                                  transformer_blocks_5_attention_add + own,
+                                                  d_transformer_blocks_5_attention_rearrange + here);
+    });
+    transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_5_attention_einsum_2 + own,
+                                                    packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+                                                    d_transformer_blocks_5_attention_rearrange + here);
+    team.alone([&] {
+      transformer_blocks_5_norm1_backward(
+          d_transformer_blocks_5_attention_einsum_2 + own, parameters + at::transformer_blocks_norm1_weight - 2635520,
+          transformer_blocks_5_norm1_multiply + own, transformer_blocks_5_norm1_rsqrt + own,
+          d_transformer_blocks_5_norm1_multiply + own);
+      add_forward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_5_add + own,
+                  d_transformer_blocks_carry + here);
+      transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_carry + here);
+    });
+  });
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // transformer_blocks: 5 layers, the last one first
   for (std::int64_t pass = 0; pass < 5; ++pass) {
     const std::int64_t layer = 4 - pass;
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(batch, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          transformer_blocks_ffn_linear2_backward_input_gradient(team,
-                                                                 d_transformer_blocks_ffn_multiply + team.first * 952560,
-                                                                 transformer_blocks_ffn_linear1_add + layer * 33280 + image * 952560,
-                                                                 packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
-                                                                 d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560);
-          team.wait();
-          transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                                  packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
-                                                  d_transformer_blocks_ffn_multiply + team.first * 952560);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + team.first * 952560,
-                                                             parameters + at::transformer_blocks_norm2_weight - layer * 527104,
-                                                             transformer_blocks_norm2_multiply + layer * 16640 + image * 952560,
-                                                             transformer_blocks_norm2_rsqrt + layer * 80 + image * 952560,
-                                                             d_transformer_blocks_carry + pass % 2 * 16640 + image * 952560,
-                                                             d_transformer_blocks_add + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team,
-                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
-                                                        d_transformer_blocks_add + team.first * 952560);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + image * 952560,
-                                                    d_transformer_blocks_attention_copy + team.first * 952560);
-          }
-          team.wait();
-          transformer_blocks_attention_matmul_backward_2(team,
-                                                         d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                         d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                         transformer_blocks_attention_divide + layer * 33808 + image * 952560);
-          team.wait();
-          transformer_blocks_attention_matmul_backward_3_input_gradient(team,
-                                                                        d_transformer_blocks_attention_out_proj_einsum + team.first * 952560,
-                                                                        d_transformer_blocks_attention_copy + team.first * 952560,
-                                                                        transformer_blocks_attention_divide + layer * 33808 + image * 952560,
-                                                                        d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                                        d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                                        transformer_blocks_attention_add + layer * 49920 + image * 952560);
-          team.wait();
-          transformer_blocks_attention_matmul_backward_4(team,
-                                                         d_transformer_blocks_attention_rearrange + team.first * 952560,
-                                                         d_transformer_blocks_attention_multiply + team.first * 952560,
-                                                         transformer_blocks_attention_add + layer * 49920 + image * 952560);
-          team.wait();
-          transformer_blocks_5_attention_matmul_backward_5(team,
-                                                           d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                           packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
-                                                           d_transformer_blocks_attention_rearrange + team.first * 952560);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + team.first * 952560,
-                                                             parameters + at::transformer_blocks_norm1_weight - layer * 527104,
-                                                             transformer_blocks_norm1_multiply + layer * 16640 + image * 952560,
-                                                             transformer_blocks_norm1_rsqrt + layer * 80 + image * 952560,
-                                                             d_transformer_blocks_add + team.first * 952560,
-                                                             d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + image * 952560);
-          }
-          team.wait();
-        }
-      }
-    }
+    each_image(batch, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 952560;
+      const std::int64_t own = team.first * 952560;
+      transformer_blocks_ffn_linear2_backward_input_gradient(team, d_transformer_blocks_ffn_multiply + own,
+                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + here,
+                                                             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
+                                                             d_transformer_blocks_carry + pass % 2 * 16640 + here);
+      transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + own,
+                                              packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
+                                              d_transformer_blocks_ffn_multiply + own);
+      team.alone([&] {
+        transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + own,
+                                                         parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+                                                         transformer_blocks_norm2_multiply + layer * 16640 + here,
+                                                         transformer_blocks_norm2_rsqrt + layer * 80 + here,
+                                                         d_transformer_blocks_carry + pass % 2 * 16640 + here,
+                                                         d_transformer_blocks_add + own);
+      });
+      transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_attention_out_proj_einsum + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
+                                                    d_transformer_blocks_add + own);
+      team.alone([&] {
+        transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
+                                                d_transformer_blocks_attention_copy + own);
+      });
+      transformer_blocks_attention_value_backward(team, d_transformer_blocks_attention_rearrange + own,
+                                                  d_transformer_blocks_attention_out_proj_einsum + own,
+                                                  transformer_blocks_attention_divide + layer * 33808 + here);
+      transformer_blocks_attention_query_backward_input_gradient(
+          team, d_transformer_blocks_attention_out_proj_einsum + own, d_transformer_blocks_attention_copy + own,
+          transformer_blocks_attention_divide + layer * 33808 + here, d_transformer_blocks_attention_multiply + own,
+          d_transformer_blocks_attention_rearrange + own, transformer_blocks_attention_add + layer * 49920 + here);
+      transformer_blocks_attention_key_backward(team, d_transformer_blocks_attention_rearrange + own,
+                                                d_transformer_blocks_attention_multiply + own,
+                                                transformer_blocks_attention_add + layer * 49920 + here);
+      transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_attention_einsum_2 + own,
+                                                      packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+                                                      d_transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + own,
+                                                         parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+                                                         transformer_blocks_norm1_multiply + layer * 16640 + here,
+                                                         transformer_blocks_norm1_rsqrt + layer * 80 + here,
+                                                         d_transformer_blocks_add + own,
+                                                         d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + here);
+      });
+    });
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    patch_embed_backward(d_patch_embed_einsum + place * 952560, packed + packed_at::patch_embed_weight_,
-                         d_transformer_blocks_carry + 16640 + image * 952560);
-    images_gradient(d_patch_embed_einsum + place * 952560, image_gradients + image * 3072);
+    const std::int64_t here = image * 952560;
+    const std::int64_t own = place * 952560;
+    patch_embed_backward(d_patch_embed_einsum + own, packed + packed_at::patch_embed_weight_,
+                         d_transformer_blocks_carry + 16640 + here);
+    images_gradient(d_patch_embed_einsum + own, image_gradients + image * 3072);
   }
 }
 
@@ -6198,251 +4979,188 @@ void vit_cifar_update_avx512(float* parameters, const float* gradients, float* m
 
 void vit_cifar_inspect_avx512(const float* packed, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch) {
-  // [B, N=64, C*P*P=48], every 149760 reals, live from kernel 0 to 1
-  float* const rearrange = scratch + 16384;
-  // [B, N=64, D=256], every 149760 reals, live from kernel 1 to 2
-  float* const patch_embed_einsum = scratch;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 0 to 18
-  float* const concat = scratch + 116480;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 17 to 18
-  float* const norm_maximum = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 149760 reals, live from kernel 0 to 17
-  float* const transformer_blocks_carry = scratch + 49920;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 5 to 6
-  float* const transformer_blocks_norm1_add = scratch + 83200;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 5 to 11
-  float* const transformer_blocks_norm1_maximum = scratch + 99840;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 10 to 11
-  float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 11 to 16
-  float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, 3*D=768], every 149760 reals, live from kernel 6 to 8
-  float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 149760 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_copy = scratch + 83200;
-  // [B, N+1=65, H*K=256], every 149760 reals, live from kernel 8 to 10
-  float* const transformer_blocks_attention_rearrange = scratch + 133120;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 12 to 13
-  float* const transformer_blocks_norm2_add = scratch + 83200;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 12 to 16
-  float* const transformer_blocks_norm2_maximum = scratch + 133120;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 15 to 16
-  float* const transformer_blocks_ffn_linear2_einsum = scratch;
-  // [B, N+1=65, M=512], every 149760 reals, live from kernel 13 to 14
-  float* const transformer_blocks_ffn_linear1_einsum = scratch;
-  // [B, N+1=65, M=512], every 149760 reals, live from kernel 14 to 15
-  float* const transformer_blocks_ffn_gelu = scratch + 83200;
-  // [B, N+1=65, D=256], every 149760 reals, live from kernel 17 to 19
-  float* const norm_add = scratch + 16640;
-  // [B, CLASSES=10], every 149760 reals, live from kernel 19 to 20
-  float* const head_einsum = scratch;
+  // Scratch memory: what is of images lies every 149760 reals.
+  float* const rearrange = scratch + 16384;  // [B, N=64, C*P*P=48], kernels 0 to 1
+  float* const patch_embed_einsum = scratch;  // [B, N=64, D=256], kernels 1 to 2
+  float* const concat = scratch + 116480;  // [B, N+1=65, D=256], kernels 0 to 18
+  float* const norm_maximum = scratch;  // [B, N+1=65, D=256], kernels 17 to 18
+  float* const transformer_blocks_carry = scratch + 49920;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 17
+  float* const transformer_blocks_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 5 to 6
+  float* const transformer_blocks_norm1_maximum = scratch + 99840;  // [B, N+1=65, D=256], kernels 5 to 11
+  float* const transformer_blocks_attention_out_proj_einsum = scratch;  // [B, N+1=65, D=256], kernels 10 to 11
+  float* const transformer_blocks_add = scratch + 33280;  // [B, N+1=65, D=256], kernels 11 to 16
+  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 6 to 8
+  float* const transformer_blocks_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 7 to 8
+  float* const transformer_blocks_attention_rearrange = scratch + 133120;  // [B, N+1=65, H*K=256], kernels 8 to 10
+  float* const transformer_blocks_norm2_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 12 to 13
+  float* const transformer_blocks_norm2_maximum = scratch + 133120;  // [B, N+1=65, D=256], kernels 12 to 16
+  float* const transformer_blocks_ffn_linear2_einsum = scratch;  // [B, N+1=65, D=256], kernels 15 to 16
+  float* const transformer_blocks_ffn_linear1_einsum = scratch;  // [B, N+1=65, M=512], kernels 13 to 14
+  float* const transformer_blocks_ffn_gelu = scratch + 83200;  // [B, N+1=65, M=512], kernels 14 to 15
+  float* const norm_add = scratch + 16640;  // [B, N+1=65, D=256], kernels 17 to 19
+  float* const head_einsum = scratch;  // [B, CLASSES=10], kernels 19 to 20
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 149760);
-    patch_embed_forward_inspect(patch_embed_einsum + place * 149760, packed + packed_at::patch_embed_weight,
-                                rearrange + place * 149760);
-    patch_embed_add_forward(patch_embed_einsum + place * 149760, packed + packed_at::patch_embed_bias,
-                            magnitudes + image * 58, packed + packed_at::pos_embed, concat + image * 149760);
-    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, concat + image * 149760);
-    inspect_3(concat + image * 149760, transformer_blocks_carry + image * 149760);
+    const std::int64_t here = image * 149760;
+    const std::int64_t own = place * 149760;
+    rearrange_forward(images + image * 3072, rearrange + own);
+    patch_embed_forward_inspect(patch_embed_einsum + own, packed + packed_at::patch_embed_weight, rearrange + own);
+    patch_embed_add_forward(patch_embed_einsum + own, packed + packed_at::patch_embed_bias, magnitudes + image * 58,
+                            packed + packed_at::pos_embed, concat + here);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, concat + here);
+    pos_embed_gradient(concat + here, transformer_blocks_carry + here);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(batch, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + image * 149760,
-                                                     packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
-                                                     packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
-                                                     transformer_blocks_norm1_add + team.first * 149760,
-                                                     transformer_blocks_norm1_maximum + team.first * 149760);
-          }
-          team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 149760,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 149760,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 149760,
-                                                      transformer_blocks_attention_copy + team.first * 149760);
-          }
-          team.wait();
-          transformer_blocks_attention_matmul_forward_2_input_gradient(
-              team, transformer_blocks_attention_add + team.first * 149760,
-              transformer_blocks_attention_copy + team.first * 149760, maps + layer * 33800 + image * 202800,
-              transformer_blocks_attention_rearrange + team.first * 149760);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + team.first * 149760,
-                                                          magnitudes + 3 + layer * 9 + image * 58);
-          }
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 149760,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 149760);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm1_multiply_forward(
-                transformer_blocks_norm1_maximum + team.first * 149760,
-                transformer_blocks_attention_out_proj_einsum + team.first * 149760,
-                packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
-                transformer_blocks_carry + layer % 2 * 16640 + image * 149760, magnitudes + 2 + layer * 9 + image * 58,
-                magnitudes + 4 + layer * 9 + image * 58, magnitudes + 5 + layer * 9 + image * 58,
-                transformer_blocks_add + team.first * 149760);
-            transformer_blocks_norm1_forward_inspect(transformer_blocks_add + team.first * 149760,
-                                                     packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
-                                                     packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
-                                                     transformer_blocks_norm2_add + team.first * 149760,
-                                                     transformer_blocks_norm2_maximum + team.first * 149760);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_forward_inspect(team,
-                                                         transformer_blocks_ffn_linear1_einsum + team.first * 149760,
-                                                         packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                         transformer_blocks_norm2_add + team.first * 149760);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_ffn_linear1_multiply_forward(transformer_blocks_ffn_linear1_einsum + team.first * 149760,
-                                                            packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
-                                                            magnitudes + 7 + layer * 9 + image * 58,
-                                                            magnitudes + 8 + layer * 9 + image * 58,
-                                                            transformer_blocks_ffn_gelu + team.first * 149760);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_linear2_einsum + team.first * 149760,
-                                                  packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                                  transformer_blocks_ffn_gelu + team.first * 149760);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_norm1_multiply_forward(
-                transformer_blocks_norm2_maximum + team.first * 149760,
-                transformer_blocks_ffn_linear2_einsum + team.first * 149760,
-                packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256,
-                transformer_blocks_add + team.first * 149760, magnitudes + 6 + layer * 9 + image * 58,
-                magnitudes + 9 + layer * 9 + image * 58, magnitudes + 10 + layer * 9 + image * 58,
-                transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 149760);
-          }
-          team.wait();
-        }
-      }
-    }
+    each_image(batch, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 149760;
+      const std::int64_t own = team.first * 149760;
+      team.alone([&] {
+        transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + layer % 2 * 16640 + here,
+                                                 packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                                 packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
+                                                 transformer_blocks_norm1_add + own,
+                                                 transformer_blocks_norm1_maximum + own);
+      });
+      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                           transformer_blocks_norm1_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      team.alone([&] {
+        transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
+                                                  transformer_blocks_attention_copy + own);
+      });
+      transformer_blocks_attention_weighted_values_forward_input_gradient(
+          team, transformer_blocks_attention_add + own, transformer_blocks_attention_copy + own,
+          maps + layer * 33800 + image * 202800, transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + own,
+                                                      magnitudes + 3 + layer * 9 + image * 58);
+      });
+      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                    transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_norm1_multiply_forward(
+            transformer_blocks_norm1_maximum + own, transformer_blocks_attention_out_proj_einsum + own,
+            packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
+            transformer_blocks_carry + layer % 2 * 16640 + here, magnitudes + 2 + layer * 9 + image * 58,
+            magnitudes + 4 + layer * 9 + image * 58, magnitudes + 5 + layer * 9 + image * 58,
+            transformer_blocks_add + own);
+        transformer_blocks_norm1_forward_inspect(
+            transformer_blocks_add + own, packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+            packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own,
+            transformer_blocks_norm2_maximum + own);
+      });
+      transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_ffn_linear1_einsum + own,
+                                                     packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                                     transformer_blocks_norm2_add + own);
+      team.alone([&] {
+        transformer_blocks_ffn_linear1_multiply_forward(transformer_blocks_ffn_linear1_einsum + own,
+                                                        packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
+                                                        magnitudes + 7 + layer * 9 + image * 58,
+                                                        magnitudes + 8 + layer * 9 + image * 58,
+                                                        transformer_blocks_ffn_gelu + own);
+      });
+      transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_linear2_einsum + own,
+                                              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                              transformer_blocks_ffn_gelu + own);
+      team.alone([&] {
+        transformer_blocks_norm1_multiply_forward(
+            transformer_blocks_norm2_maximum + own, transformer_blocks_ffn_linear2_einsum + own,
+            packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256, transformer_blocks_add + own,
+            magnitudes + 6 + layer * 9 + image * 58, magnitudes + 9 + layer * 9 + image * 58,
+            magnitudes + 10 + layer * 9 + image * 58, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here);
+      });
+    });
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + image * 149760, packed + packed_at::norm_weight,
-                                             packed + packed_at::norm_bias, norm_add + place * 149760,
-                                             norm_maximum + place * 149760);
-    norm_forward(concat + image * 149760, norm_maximum + place * 149760, magnitudes + 1 + image * 58,
-                 magnitudes + 56 + image * 58);
-    head_forward_inspect(norm_add + place * 149760, packed + packed_at::head_weight, head_einsum + place * 149760);
-    head_multiply_forward(head_einsum + place * 149760, packed + packed_at::head_bias, magnitudes + 57 + image * 58);
+    const std::int64_t here = image * 149760;
+    const std::int64_t own = place * 149760;
+    transformer_blocks_norm1_forward_inspect(transformer_blocks_carry + here, packed + packed_at::norm_weight,
+                                             packed + packed_at::norm_bias, norm_add + own, norm_maximum + own);
+    norm_forward(concat + here, norm_maximum + own, magnitudes + 1 + image * 58, magnitudes + 56 + image * 58);
+    head_forward_inspect(norm_add + own, packed + packed_at::head_weight, head_einsum + own);
+    head_multiply_forward(head_einsum + own, packed + packed_at::head_bias, magnitudes + 57 + image * 58);
   }
 }
 
 void vit_cifar_embed_avx512(const float* packed, const float* images, const std::int64_t batch, float* features,
                             float* tokens, float* scratch) {
-  // [B, N=64, C*P*P=48], every 116480 reals, live from kernel 0 to 1
-  float* const rearrange = scratch;
-  // [B, N+1=65, D=256] x 2 slots, every 116480 reals, live from kernel 0 to 11
-  float* const transformer_blocks_carry = scratch + 49920;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 3 to 4
-  float* const transformer_blocks_norm1_add = scratch + 83200;
-  // [B, N+1=65, 3*D=768], every 116480 reals, live from kernel 4 to 6
-  float* const transformer_blocks_attention_add = scratch;
-  // [B, H=8, K=32, N+1=65], every 116480 reals, live from kernel 5 to 6
-  float* const transformer_blocks_attention_copy = scratch + 83200;
-  // [B, N+1=65, H*K=256], every 116480 reals, live from kernel 6 to 7
-  float* const transformer_blocks_attention_rearrange = scratch + 99840;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 7 to 8
-  float* const transformer_blocks_attention_out_proj_einsum = scratch;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 10
-  float* const transformer_blocks_add = scratch + 33280;
-  // [B, N+1=65, D=256], every 116480 reals, live from kernel 8 to 9
-  float* const transformer_blocks_norm2_add = scratch + 83200;
-  // [B, N+1=65, M=512], every 116480 reals, live from kernel 9 to 10
-  float* const transformer_blocks_ffn_gelu = scratch;
+  // Scratch memory: what is of images lies every 116480 reals.
+  float* const rearrange = scratch;  // [B, N=64, C*P*P=48], kernels 0 to 1
+  float* const transformer_blocks_carry = scratch + 49920;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 11
+  float* const transformer_blocks_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 3 to 4
+  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 4 to 6
+  float* const transformer_blocks_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 5 to 6
+  float* const transformer_blocks_attention_rearrange = scratch + 99840;  // [B, N+1=65, H*K=256], kernels 6 to 7
+  float* const transformer_blocks_attention_out_proj_einsum = scratch;  // [B, N+1=65, D=256], kernels 7 to 8
+  float* const transformer_blocks_add = scratch + 33280;  // [B, N+1=65, D=256], kernels 8 to 10
+  float* const transformer_blocks_norm2_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_ffn_gelu = scratch;  // [B, N+1=65, M=512], kernels 9 to 10
   std::int64_t place = -1;
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 3072, rearrange + place * 116480);
-    patch_embed_forward(transformer_blocks_carry + image * 116480, packed + packed_at::patch_embed_weight,
-                        rearrange + place * 116480, packed + packed_at::patch_embed_bias,
-                        packed + packed_at::pos_embed);
-    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed,
-                transformer_blocks_carry + image * 116480);
+    const std::int64_t here = image * 116480;
+    const std::int64_t own = place * 116480;
+    rearrange_forward(images + image * 3072, rearrange + own);
+    patch_embed_forward(transformer_blocks_carry + here, packed + packed_at::patch_embed_weight, rearrange + own,
+                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed);
+    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, transformer_blocks_carry + here);
   }
   // transformer_blocks: 6 layers
   for (std::int64_t layer = 0; layer < 6; ++layer) {
-#pragma omp parallel
-    {
-      for (std::int64_t rest = 0; rest < 2; ++rest) {
-        const Team team = team_of(batch, rest);
-        for (std::int64_t image = team.first; image < team.last; ++image) {
-          if (team.part == 0) {
-            transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                             packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
-                                             packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
-                                             transformer_blocks_norm1_add + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_attention_forward(team, transformer_blocks_attention_add + team.first * 116480,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                               transformer_blocks_norm1_add + team.first * 116480,
-                                               packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + team.first * 116480,
-                                                      transformer_blocks_attention_copy + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_attention_matmul_forward_2(team, transformer_blocks_attention_add + team.first * 116480,
-                                                        transformer_blocks_attention_copy + team.first * 116480,
-                                                        transformer_blocks_attention_rearrange + team.first * 116480);
-          team.wait();
-          transformer_blocks_attention_out_proj_forward(team,
-                                                        transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                        packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                        transformer_blocks_attention_rearrange + team.first * 116480);
-          team.wait();
-          if (team.part == 0) {
-            transformer_blocks_attention_out_proj_add_forward(transformer_blocks_carry + layer % 2 * 16640 + image * 116480,
-                                                              transformer_blocks_attention_out_proj_einsum + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256,
-                                                              transformer_blocks_add + team.first * 116480,
-                                                              packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
-                                                              packed + packed_at::transformer_blocks_norm2_bias + layer * 256,
-                                                              transformer_blocks_norm2_add + team.first * 116480);
-          }
-          team.wait();
-          transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                 transformer_blocks_norm2_add + team.first * 116480,
-                                                 packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
-          team.wait();
-          transformer_blocks_ffn_linear2_forward(
-              team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + image * 116480,
-              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-              transformer_blocks_ffn_gelu + team.first * 116480, transformer_blocks_add + team.first * 116480,
-              packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
-          team.wait();
-        }
-      }
-    }
+    each_image(batch, [&](const Team& team, const std::int64_t image) {
+      const std::int64_t here = image * 116480;
+      const std::int64_t own = team.first * 116480;
+      team.alone([&] {
+        transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + here,
+                                         packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
+                                         packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
+                                         transformer_blocks_norm1_add + own);
+      });
+      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+                                           transformer_blocks_norm1_add + own,
+                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      team.alone([&] {
+        transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
+                                                  transformer_blocks_attention_copy + own);
+      });
+      transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
+                                                           transformer_blocks_attention_copy + own,
+                                                           transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
+                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+                                                    transformer_blocks_attention_rearrange + own);
+      team.alone([&] {
+        transformer_blocks_attention_out_proj_add_forward(
+            transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
+            packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256, transformer_blocks_add + own,
+            packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
+            packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own);
+      });
+      transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+                                             transformer_blocks_norm2_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
+      transformer_blocks_ffn_linear2_forward(team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+                                             transformer_blocks_ffn_gelu + own, transformer_blocks_add + own,
+                                             packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
+    });
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    transformer_blocks_norm1_forward(transformer_blocks_carry + image * 116480, packed + packed_at::norm_weight,
+    const std::int64_t here = image * 116480;
+    transformer_blocks_norm1_forward(transformer_blocks_carry + here, packed + packed_at::norm_weight,
                                      packed + packed_at::norm_bias, tokens + image * 16640);
-    embed_2(tokens + image * 16640, features + image * 256);
+    cls_token_gradient(tokens + image * 16640, features + image * 256);
   }
 }
 

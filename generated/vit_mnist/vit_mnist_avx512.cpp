@@ -216,10 +216,77 @@ template <int m, int n, class F>
 [[gnu::always_inline]] static inline void unroll(const F& f) {
   unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
 }
+/// The accumulators of a register tile of so many rows and vectors, or of one row of m vectors.
+template <int m, int n = 0>
+struct Accumulators {
+  vec of[m][n];
+  [[gnu::always_inline]] Accumulators(vec first) {
+    unroll<m, n>([&](std::int64_t i, std::int64_t j) { of[i][j] = first; });
+  }
+  [[gnu::always_inline]] vec* operator[](std::int64_t i) { return of[i]; }
+};
+template <int m>
+struct Accumulators<m, 0> {
+  vec of[m];
+  [[gnu::always_inline]] Accumulators(vec first) {
+    unroll<m>([&](std::int64_t i) { of[i] = first; });
+  }
+  [[gnu::always_inline]] vec& operator[](std::int64_t i) { return of[i]; }
+};
+/// A statistic of so many rows, each row's number in all lanes.
+template <int rows>
+struct RowStatistic {
+  vec of[rows];
+  [[gnu::always_inline]] RowStatistic(const real* first) {
+    unroll<rows>([&](std::int64_t row) { of[row] = v_set(first[row]); });
+  }
+  [[gnu::always_inline]] const vec& operator[](std::int64_t row) const { return of[row]; }
+};
 // Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
 [[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
 [[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
   n == lanes ? v_store(p, x) : v_store_n(p, x, n);
+}
+
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it, so
+/// that one addition need not wait for another, and its lanes, a constant once f is inlined.
+template <int n, int ways, class F>
+[[gnu::always_inline]] static inline void along_row(const F& f) {
+  constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
+  constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
+  for (std::int64_t i = 0; i < rest; i += turn)
+    unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  if constexpr (rest < whole)
+    unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
+  if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
+}
+// Of its last vector, with `other`, which changes nothing, in the lanes that are not in use.
+[[maybe_unused]] static inline vec v_keep_some(vec x, int n, real other) {
+  return n == lanes ? x : v_keep_n(x, n, other);
+}
+[[maybe_unused]] static inline vec v_fma_some(vec a, vec b, vec c, int n) {
+  return n == lanes ? v_fma(a, b, c) : v_add(c, v_keep_n(v_mul(a, b), n, 0));
+}
+
+// A micro-kernel's step along k, of a row of B that is contiguous; its last vector has `tail` lanes (0: all).
+/// sum += a * the row of B
+template <int tail, int vectors>
+[[gnu::always_inline]] static inline void axpy(Accumulators<vectors>& sum, vec a, const real* b) {
+  unroll<vectors>([&](std::int64_t j) {
+    sum[j] = v_fma(a, v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes), sum[j]);
+  });
+}
+/// The same of a tile's rows, whose numbers of A lie `apart` from each other.
+template <int tail, int rows, int vectors>
+[[gnu::always_inline]] static inline void rank_one_update(Accumulators<rows, vectors>& sum, const real* a,
+                                                          std::int64_t apart, const real* b) {
+  vec x[vectors];
+  unroll<vectors>(
+      [&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
+  unroll<rows>([&](std::int64_t i) {
+    const vec each = v_set(a[i * apart]);
+    unroll<vectors>([&](std::int64_t j) { sum[i][j] = v_fma(each, x[j], sum[i][j]); });
+  });
 }
 
 // Elementary functions over the v_ names: one text for every instruction set. The single-precision polynomials are
@@ -393,10 +460,12 @@ template <int nearness = 2, class T>
   (void)first, (void)at;
 #endif
 }
-/// The same, to the nearest cache.
+/// The same, to the nearest cache, of so many lines.
 template <class T>
-[[maybe_unused]] static inline void v_fetch_near(const T* first, std::int64_t at) {
-  v_fetch_line<3>(first, at);
+[[gnu::always_inline]] static inline void v_fetch_near(const T* first, std::int64_t at, int lines = 1) {
+  constexpr std::int64_t line = 64 / sizeof(T);
+#pragma GCC unroll 16
+  for (int i = 0; i < lines; ++i) v_fetch_line<3>(first, at + i * line);
 }
 /// The lines of a tile's rows, so many values wide.
 template <class T>
@@ -475,24 +544,20 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 // i < 1, d < D=8; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    const vec x0 = v_load_n(class_token + i * 8, 8);
-    const vec x1 = v_load_strided(sinusoidal_50x8 + i, 50, 8);
-    const vec t2 = v_add(x0, x1);
-    v_store_n(add + i, t2, 8);
-  }
+  const vec x0 = v_load_n(class_token, 8);
+  const vec x1 = v_load_strided(sinusoidal_50x8, 50, 8);
+  const vec t2 = v_add(x0, x1);
+  v_store_n(add, t2, 8);
 }
 
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4; lanes along gw
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
-    for (std::int64_t c = 0; c < 1; ++c) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t p2 = 0; p2 < 4; ++p2) {
-          const vec x0 = v_load_strided(images + (gh * 112 + c * 784 + p * 28 + p2), 4, 7);
-          v_store_n(rearrange + (gh * 7 + c * 784 + p * 196 + p2 * 49), x0, 7);
-        }
+    for (std::int64_t p = 0; p < 4; ++p) {
+      for (std::int64_t p2 = 0; p2 < 4; ++p2) {
+        const vec x0 = v_load_strided(images + (gh * 112 + p * 28 + p2), 4, 7);
+        v_store_n(rearrange + (gh * 7 + p * 196 + p2 * 49), x0, 7);
       }
     }
   }
@@ -502,48 +567,32 @@ static void rearrange_forward(const real* images, real* rearrange) {
 static void linear_mapper_forward(const real* rearrange, const real* linear_mapper_weight,
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
   {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t c = 0; c < 16; ++c) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(linear_mapper_weight[row * 16 + c]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<1>(sum, linear_mapper_weight + c, 16, rearrange + c * 49);
     }
     unroll<6>([&](auto row) {
-      const vec x2 = v_set(linear_mapper_bias[row]);
+      const vec x0 = v_set(linear_mapper_bias[row]);
       unroll<4>([&](auto column) {
-        const vec t3 = v_add(sum[row][column], x2);
-        const vec x4 = v_load_some(sinusoidal_50x8 + (column * 16 + row * 50 + 1), column < 3 ? lanes : 1);
-        const vec t5 = v_add(t3, x4);
-        v_store_some(blocks_carry + (column * 16 + row * 50 + 1), t5, column < 3 ? lanes : 1);
+        const vec t1 = v_add(sum[row][column], x0);
+        const vec x2 = v_load_some(sinusoidal_50x8 + (column * 16 + row * 50 + 1), column < 3 ? lanes : 1);
+        const vec t3 = v_add(t1, x2);
+        v_store_some(blocks_carry + (column * 16 + row * 50 + 1), t3, column < 3 ? lanes : 1);
       });
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t c = 0; c < 16; ++c) {
-      vec x6[4];
-      unroll<4>([&](auto column) {
-        x6[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
-      });
-      unroll<2>([&](auto row) {
-        const vec x7 = v_set(linear_mapper_weight[row * 16 + c + 96]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
-      });
+      rank_one_update<1>(sum, linear_mapper_weight + (c + 96), 16, rearrange + c * 49);
     }
     unroll<2>([&](auto row) {
-      const vec x8 = v_set(linear_mapper_bias[row + 6]);
+      const vec x4 = v_set(linear_mapper_bias[row + 6]);
       unroll<4>([&](auto column) {
-        const vec t9 = v_add(sum[row][column], x8);
-        const vec x10 = v_load_some(sinusoidal_50x8 + (column * 16 + row * 50 + 301), column < 3 ? lanes : 1);
-        const vec t11 = v_add(t9, x10);
-        v_store_some(blocks_carry + (column * 16 + row * 50 + 301), t11, column < 3 ? lanes : 1);
+        const vec t5 = v_add(sum[row][column], x4);
+        const vec x6 = v_load_some(sinusoidal_50x8 + (column * 16 + row * 50 + 301), column < 3 ? lanes : 1);
+        const vec t7 = v_add(t5, x6);
+        v_store_some(blocks_carry + (column * 16 + row * 50 + 301), t7, column < 3 ? lanes : 1);
       });
     });
   }
@@ -562,66 +611,33 @@ static void copy_forward(const real* add, real* blocks_carry) {
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_norm1_weight,
                                  const real* blocks_norm1_bias, real* blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry + (n + d * 50));
+      const vec x0 = v_load_some(blocks_carry + (n + d * 50), some);
       sum0 = v_add(sum0, x0);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
+      const vec x1 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t2 = v_div(sum0, v_set(real(8.0)));
+      const vec t3 = v_sub(x1, t2);
+      sum1 = v_fma(t3, t3, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_carry + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec x15 = v_set(blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm1_add + (n + d * 50), t16);
+      const vec x4 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t5 = v_div(sum0, v_set(real(8.0)));
+      const vec t6 = v_sub(x4, t5);
+      const vec t7 = v_div(sum1, v_set(real(8.0)));
+      const vec t8 = v_add(t7, v_set(real(1e-05)));
+      const vec t9 = v_rsqrt(t8);
+      const vec t10 = v_mul(t6, t9);
+      const vec x11 = v_set(blocks_norm1_weight[d]);
+      const vec x12 = v_set(blocks_norm1_bias[d]);
+      const vec t13 = v_fma(t10, x11, x12);
+      v_store_some(blocks_norm1_add + (n + d * 50), t13, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x17 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x17);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t19 = v_set(real(8.0));
-      const vec t20 = v_div(sum0, t19);
-      const vec t21 = v_sub(x18, t20);
-      sum1 = v_fma(t21, t21, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t23 = v_set(real(8.0));
-      const vec t24 = v_div(sum0, t23);
-      const vec t25 = v_sub(x22, t24);
-      const vec t26 = v_div(sum1, t23);
-      const vec t27 = v_set(real(1e-05));
-      const vec t28 = v_add(t26, t27);
-      const vec t29 = v_rsqrt(t28);
-      const vec t30 = v_mul(t25, t29);
-      const vec x31 = v_set(blocks_norm1_weight[d]);
-      const vec x32 = v_set(blocks_norm1_bias[d]);
-      const vec t33 = v_fma(t30, x31, x32);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t33, 2);
-    }
-  }
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
@@ -629,23 +645,15 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(blocks_norm1_add + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_q_mappings_0_weight + k2, 4, blocks_norm1_add + k2 * 50);
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
+    const vec x0 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
     unroll<4>([&](auto column) {
-      const vec t3 = v_add(sum[row][column], x2);
-      v_store_some(blocks_mhsa_q_mappings_0_add + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+      const vec t1 = v_add(sum[row][column], x0);
+      v_store_some(blocks_mhsa_q_mappings_0_add + (column * 16 + row * 50), t1, column < 3 ? lanes : 2);
     });
   });
 }
@@ -655,17 +663,9 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<5, 4> sum = v_zero();
     for (std::int64_t k = 0; k < 4; ++k) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(blocks_mhsa_q_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
-      });
-      unroll<5>([&](auto row) {
-        const vec x1 = v_set(blocks_mhsa_k_mappings_0_add[n2 + row + k * 50]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mhsa_k_mappings_0_add + (n2 + k * 50), 1, blocks_mhsa_q_mappings_0_add + k * 50);
     }
     unroll<5, 4>([&](auto row, auto column) {
       v_store_some(blocks_mhsa_einsum + (column * 16 + n2 * 50 + row * 50), sum[row][column], column < 3 ? lanes : 2);
@@ -678,23 +678,15 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(blocks_norm1_add + (column * 16 + k2 * 50 + 200), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_q_mappings_1_weight + k2, 4, blocks_norm1_add + (k2 * 50 + 200));
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
+    const vec x0 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
     unroll<4>([&](auto column) {
-      const vec t3 = v_add(sum[row][column], x2);
-      v_store_some(blocks_mhsa_q_mappings_1_add + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+      const vec t1 = v_add(sum[row][column], x0);
+      v_store_some(blocks_mhsa_q_mappings_1_add + (column * 16 + row * 50), t1, column < 3 ? lanes : 2);
     });
   });
 }
@@ -702,131 +694,73 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
 static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
                                         const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
+      const vec x0 = v_load_some(blocks_mhsa_einsum + (n + n2 * 50), some);
+      const vec t1 = v_mul(x0, v_set(real(0.5)));
+      most0 = v_max(most0, t1);
     }
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_fms(x3, t4, most0);
-      const vec t6 = v_exp(t5);
-      sum1 = v_add(sum1, t6);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t6);
-      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t8 = v_mul(x7, t4);
-      most2 = v_max(most2, t8);
+      const vec x2 = v_load_some(blocks_mhsa_einsum + (n + n2 * 50), some);
+      const vec t3 = v_fms(x2, v_set(real(0.5)), most0);
+      const vec t4 = v_exp(t3);
+      sum1 = v_add(sum1, t4);
+      v_store_some(blocks_mhsa_divide + (n + n2 * 50), t4, some);
+      const vec x5 = v_load_some(blocks_mhsa_einsum_2 + (n + n2 * 50), some);
+      const vec t6 = v_mul(x5, v_set(real(0.5)));
+      most2 = v_max(most2, t6);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x9 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_fms(x9, t10, most2);
-      const vec t12 = v_exp(t11);
-      sum3 = v_add(sum3, t12);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t12);
+      const vec x7 = v_load_some(blocks_mhsa_einsum_2 + (n + n2 * 50), some);
+      const vec t8 = v_fms(x7, v_set(real(0.5)), most2);
+      const vec t9 = v_exp(t8);
+      sum3 = v_add(sum3, t9);
+      v_store_some(blocks_mhsa_divide_2 + (n + n2 * 50), t9, some);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x13 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t14 = v_div(v_set(real(1.0)), sum1);
+      const vec x10 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
+      const vec t11 = v_div(v_set(real(1.0)), sum1);
+      const vec t12 = v_mul(x10, t11);
+      v_store_some(blocks_mhsa_divide + (n + n2 * 50), t12, some);
+      const vec x13 = v_load_some(blocks_mhsa_divide_2 + (n + n2 * 50), some);
+      const vec t14 = v_div(v_set(real(1.0)), sum3);
       const vec t15 = v_mul(x13, t14);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t15);
-      const vec x16 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t17 = v_div(v_set(real(1.0)), sum3);
-      const vec t18 = v_mul(x16, t17);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t18);
+      v_store_some(blocks_mhsa_divide_2 + (n + n2 * 50), t15, some);
     }
-  }
-  {
-    vec most0 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x19 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t20 = v_set(real(0.5));
-      const vec t21 = v_mul(x19, t20);
-      most0 = v_max(most0, t21);
-    }
-    vec sum1 = v_zero();
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x22 = v_load_n(blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_fms(x22, t23, most0);
-      const vec t25 = v_exp(t24);
-      sum1 = v_add(sum1, t25);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t25, 2);
-      const vec x26 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t27 = v_mul(x26, t23);
-      most2 = v_max(most2, t27);
-    }
-    vec sum3 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x28 = v_load_n(blocks_mhsa_einsum_2 + (n2 * 50 + 48), 2);
-      const vec t29 = v_set(real(0.5));
-      const vec t30 = v_fms(x28, t29, most2);
-      const vec t31 = v_exp(t30);
-      sum3 = v_add(sum3, t31);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t31, 2);
-    }
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x32 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec t33 = v_div(v_set(real(1.0)), sum1);
-      const vec t34 = v_mul(x32, t33);
-      v_store_n(blocks_mhsa_divide + (n2 * 50 + 48), t34, 2);
-      const vec x35 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec t36 = v_div(v_set(real(1.0)), sum3);
-      const vec t37 = v_mul(x35, t36);
-      v_store_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), t37, 2);
-    }
-  }
-}
-
-// b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
-static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
-                                       const real* blocks_carry, real* blocks_concat) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-  for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(blocks_mhsa_divide + (column * 16 + n2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
-  }
-  unroll<4, 4>([&](auto row, auto column) {
-    const vec x2 = v_load_some(blocks_carry + (column * 16 + row * 50), column < 3 ? lanes : 2);
-    const vec t3 = v_add(x2, sum[row][column]);
-    v_store_some(blocks_concat + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
   });
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
-static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
-                                         const real* blocks_carry, real* blocks_concat) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
+                                                const real* blocks_mhsa_v_mappings_0_add, const real* blocks_carry,
+                                                real* blocks_concat) {
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(blocks_mhsa_divide_2 + (column * 16 + n2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_v_mappings_0_add + n2, 50, blocks_mhsa_divide + n2 * 50);
   }
   unroll<4, 4>([&](auto row, auto column) {
-    const vec x2 = v_load_some(blocks_carry + (column * 16 + row * 50 + 200), column < 3 ? lanes : 2);
-    const vec t3 = v_add(x2, sum[row][column]);
-    v_store_some(blocks_concat + (column * 16 + row * 50 + 200), t3, column < 3 ? lanes : 2);
+    const vec x0 = v_load_some(blocks_carry + (column * 16 + row * 50), column < 3 ? lanes : 2);
+    const vec t1 = v_add(x0, sum[row][column]);
+    v_store_some(blocks_concat + (column * 16 + row * 50), t1, column < 3 ? lanes : 2);
+  });
+}
+
+// b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
+static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_mhsa_divide_2,
+                                                             const real* blocks_mhsa_v_mappings_1_add,
+                                                             const real* blocks_carry, real* blocks_concat) {
+  Accumulators<4, 4> sum = v_zero();
+  for (std::int64_t n2 = 0; n2 < 50; ++n2) {
+    rank_one_update<2>(sum, blocks_mhsa_v_mappings_1_add + n2, 50, blocks_mhsa_divide_2 + n2 * 50);
+  }
+  unroll<4, 4>([&](auto row, auto column) {
+    const vec x0 = v_load_some(blocks_carry + (column * 16 + row * 50 + 200), column < 3 ? lanes : 2);
+    const vec t1 = v_add(x0, sum[row][column]);
+    v_store_some(blocks_concat + (column * 16 + row * 50 + 200), t1, column < 3 ? lanes : 2);
   });
 }
 
@@ -834,46 +768,30 @@ static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const
 static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (m * 8 + d), 8, blocks_norm2_add + d * 50);
     }
     unroll<6>([&](auto row) {
-      const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+      const vec x0 = v_set(blocks_mlp_0_bias[m + row]);
       unroll<4>([&](auto column) {
-        const vec t3 = v_add(sum[row][column], x2);
-        const vec t4 = v_gelu(t3);
-        v_store_some(blocks_mlp_1_gelu + (column * 16 + m * 50 + row * 50), t4, column < 3 ? lanes : 2);
+        const vec t1 = v_add(sum[row][column], x0);
+        const vec t2 = v_gelu(t1);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + m * 50 + row * 50), t2, column < 3 ? lanes : 2);
       });
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x5[4];
-      unroll<4>([&](auto column) {
-        x5[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x6 = v_set(blocks_mlp_0_weight[row * 8 + d + 240]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x5[column], x6, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (d + 240), 8, blocks_norm2_add + d * 50);
     }
     unroll<2>([&](auto row) {
-      const vec x7 = v_set(blocks_mlp_0_bias[row + 30]);
+      const vec x3 = v_set(blocks_mlp_0_bias[row + 30]);
       unroll<4>([&](auto column) {
-        const vec t8 = v_add(sum[row][column], x7);
-        const vec t9 = v_gelu(t8);
-        v_store_some(blocks_mlp_1_gelu + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+        const vec t4 = v_add(sum[row][column], x3);
+        const vec t5 = v_gelu(t4);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + row * 50 + 1500), t5, column < 3 ? lanes : 2);
       });
     });
   }
@@ -883,48 +801,32 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
 static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
   {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_2_weight[row * 32 + m]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + m, 32, blocks_mlp_1_gelu + m * 50);
     }
     unroll<6>([&](auto row) {
-      const vec x3 = v_set(blocks_mlp_2_bias[row]);
+      const vec x1 = v_set(blocks_mlp_2_bias[row]);
       unroll<4>([&](auto column) {
-        const vec x2 = v_load_some(blocks_concat + (column * 16 + row * 50), column < 3 ? lanes : 2);
-        const vec t4 = v_add(sum[row][column], x3);
-        const vec t5 = v_add(x2, t4);
-        v_store_some(blocks_carry_next + (column * 16 + row * 50), t5, column < 3 ? lanes : 2);
+        const vec x0 = v_load_some(blocks_concat + (column * 16 + row * 50), column < 3 ? lanes : 2);
+        const vec t2 = v_add(sum[row][column], x1);
+        const vec t3 = v_add(x0, t2);
+        v_store_some(blocks_carry_next + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
       });
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
-      vec x6[4];
-      unroll<4>([&](auto column) {
-        x6[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x7 = v_set(blocks_mlp_2_weight[row * 32 + m + 192]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + (m + 192), 32, blocks_mlp_1_gelu + m * 50);
     }
     unroll<2>([&](auto row) {
-      const vec x9 = v_set(blocks_mlp_2_bias[row + 6]);
+      const vec x5 = v_set(blocks_mlp_2_bias[row + 6]);
       unroll<4>([&](auto column) {
-        const vec x8 = v_load_some(blocks_concat + (column * 16 + row * 50 + 300), column < 3 ? lanes : 2);
-        const vec t10 = v_add(sum[row][column], x9);
-        const vec t11 = v_add(x8, t10);
-        v_store_some(blocks_carry_next + (column * 16 + row * 50 + 300), t11, column < 3 ? lanes : 2);
+        const vec x4 = v_load_some(blocks_concat + (column * 16 + row * 50 + 300), column < 3 ? lanes : 2);
+        const vec t6 = v_add(sum[row][column], x5);
+        const vec t7 = v_add(x4, t6);
+        v_store_some(blocks_carry_next + (column * 16 + row * 50 + 300), t7, column < 3 ? lanes : 2);
       });
     });
   }
@@ -934,286 +836,195 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
 static void blocks_1_mhsa_q_mappings_0_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
     const real* blocks_1_mhsa_q_mappings_0_bias, real* blocks_1_mhsa_q_mappings_0_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50]);
-      const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
-      sum = v_fma(x0, x1, sum);
-    }
-    const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4);
-    const vec t3 = v_add(sum, x2);
-    v_store_n(blocks_1_mhsa_q_mappings_0_add + i * 4, t3, 4);
+  vec sum = v_zero();
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    const vec x0 = v_set(blocks_1_norm1_add[k2 * 50]);
+    const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
+    sum = v_fma(x0, x1, sum);
   }
+  const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4);
+  const vec t3 = v_add(sum, x2);
+  v_store_n(blocks_1_mhsa_q_mappings_0_add, t3, 4);
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + k]);
-      unroll<4>([&](auto column) {
-        const vec x1 = v_load_some(blocks_1_mhsa_k_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-    unroll<4>([&](auto column) {
-      v_store_some(blocks_1_mhsa_einsum + (i * 50 + column * 16), sum[column], column < 3 ? lanes : 2);
-    });
+  Accumulators<4> sum = v_zero();
+  for (std::int64_t k = 0; k < 4; ++k) {
+    axpy<2>(sum, v_set(blocks_1_mhsa_q_mappings_0_add[k]), blocks_1_mhsa_k_mappings_0_add + k * 50);
   }
+  unroll<4>([&](auto column) {
+    v_store_some(blocks_1_mhsa_einsum + column * 16, sum[column], column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
     const real* blocks_1_mhsa_q_mappings_1_bias, real* blocks_1_mhsa_q_mappings_1_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_set(blocks_1_norm1_add[i + k2 * 50 + 200]);
-      const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
-      sum = v_fma(x0, x1, sum);
-    }
-    const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
-    const vec t3 = v_add(sum, x2);
-    v_store_n(blocks_1_mhsa_q_mappings_1_add + i * 4, t3, 4);
+  vec sum = v_zero();
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    const vec x0 = v_set(blocks_1_norm1_add[k2 * 50 + 200]);
+    const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
+    sum = v_fma(x0, x1, sum);
   }
+  const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
+  const vec t3 = v_add(sum, x2);
+  v_store_n(blocks_1_mhsa_q_mappings_1_add, t3, 4);
 }
 
 // b < B, i < 1, n < N+1=50 (row); lanes along n
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec most0[3];
-    unroll<3>([&](auto way) { most0[way] = v_set(-INFINITY); });
-    {
-      const vec t1 = v_set(real(0.5));
-      unroll<3>([&](auto column) {
-        const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + column * 16));
-        const vec t2 = v_mul(x0, t1);
-        most0[column] = v_max(most0[column], t2);
-      });
-    }
-    {
-      const vec x3 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_mul(x3, t4);
-      most0[0] = v_max(most0[0], v_keep_n(t5, 2, -INFINITY));
-    }
-    const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), most0[2])));
-    vec sum1[3];
-    unroll<3>([&](auto way) { sum1[way] = v_zero(); });
-    vec most2[3];
-    unroll<3>([&](auto way) { most2[way] = v_set(-INFINITY); });
-    {
-      const vec t7 = v_set(real(0.5));
-      unroll<3>([&](auto column) {
-        const vec x6 = v_load(blocks_1_mhsa_einsum + (i * 50 + column * 16));
-        const vec t8 = v_fms(x6, t7, row0);
-        const vec t9 = v_exp(t8);
-        sum1[column] = v_add(sum1[column], t9);
-        v_store(blocks_1_mhsa_divide + (i * 50 + column * 16), t9);
-        const vec x10 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + column * 16));
-        const vec t11 = v_mul(x10, t7);
-        most2[column] = v_max(most2[column], t11);
-      });
-    }
-    {
-      const vec x12 = v_load_n(blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t13 = v_set(real(0.5));
-      const vec t14 = v_fms(x12, t13, row0);
-      const vec t15 = v_exp(t14);
-      sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t15, 2);
-      const vec x16 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t17 = v_mul(x16, t13);
-      most2[0] = v_max(most2[0], v_keep_n(t17, 2, -INFINITY));
-    }
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
-    const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), most2[2])));
-    vec sum3[3];
-    unroll<3>([&](auto way) { sum3[way] = v_zero(); });
-    {
-      const vec t19 = v_set(real(0.5));
-      unroll<3>([&](auto column) {
-        const vec x18 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + column * 16));
-        const vec t20 = v_fms(x18, t19, row2);
-        const vec t21 = v_exp(t20);
-        sum3[column] = v_add(sum3[column], t21);
-        v_store(blocks_1_mhsa_divide_2 + (i * 50 + column * 16), t21);
-      });
-    }
-    {
-      const vec x22 = v_load_n(blocks_1_mhsa_einsum_2 + (i * 50 + 48), 2);
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_fms(x22, t23, row2);
-      const vec t25 = v_exp(t24);
-      sum3[0] = v_add(sum3[0], v_keep_n(t25, 2, real(0.0)));
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t25, 2);
-    }
-    const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x26 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t27 = v_div_one(v_set(real(1.0)), row1);
-      const vec t28 = v_mul(x26, t27);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t28);
-      const vec x29 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t30 = v_div_one(v_set(real(1.0)), row3);
-      const vec t31 = v_mul(x29, t30);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t31);
-    }
-    {
-      const vec x32 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec t33 = v_div_one(v_set(real(1.0)), row1);
-      const vec t34 = v_mul(x32, t33);
-      v_store_n(blocks_1_mhsa_divide + (i * 50 + 48), t34, 2);
-      const vec x35 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec t36 = v_div_one(v_set(real(1.0)), row3);
-      const vec t37 = v_mul(x35, t36);
-      v_store_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), t37, 2);
-    }
-  }
+  Accumulators<3> most0 = v_set(-INFINITY);
+  along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+    const vec x0 = v_load_some(blocks_1_mhsa_einsum + n, some);
+    const vec t1 = v_mul(x0, v_set(real(0.5)));
+    most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+  });
+  const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), most0[2])));
+  Accumulators<3> sum1 = v_zero();
+  Accumulators<3> most2 = v_set(-INFINITY);
+  along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+    const vec x2 = v_load_some(blocks_1_mhsa_einsum + n, some);
+    const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
+    const vec t4 = v_exp(t3);
+    sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+    v_store_some(blocks_1_mhsa_divide + n, t4, some);
+    const vec x5 = v_load_some(blocks_1_mhsa_einsum_2 + n, some);
+    const vec t6 = v_mul(x5, v_set(real(0.5)));
+    most2[way] = v_max(most2[way], v_keep_some(t6, some, -INFINITY));
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+  const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), most2[2])));
+  Accumulators<3> sum3 = v_zero();
+  along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+    const vec x7 = v_load_some(blocks_1_mhsa_einsum_2 + n, some);
+    const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
+    const vec t9 = v_exp(t8);
+    sum3[way] = v_add(sum3[way], v_keep_some(t9, some, real(0.0)));
+    v_store_some(blocks_1_mhsa_divide_2 + n, t9, some);
+  });
+  const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+    const vec x10 = v_load_some(blocks_1_mhsa_divide + n, some);
+    const vec t11 = v_div_one(v_set(real(1.0)), row1);
+    const vec t12 = v_mul(x10, t11);
+    v_store_some(blocks_1_mhsa_divide + n, t12, some);
+    const vec x13 = v_load_some(blocks_1_mhsa_divide_2 + n, some);
+    const vec t14 = v_div_one(v_set(real(1.0)), row3);
+    const vec t15 = v_mul(x13, t14);
+    v_store_some(blocks_1_mhsa_divide_2 + n, t15, some);
+  });
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_matmul_forward(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
-                                         const real* blocks_carry_next, real* blocks_1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto row) { sum[row] = v_zero(); });
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      unroll<4>([&](auto row) {
-        const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + (row * 50 + n));
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
-    }
-    {
-      const vec x2 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      unroll<4>([&](auto row) {
-        const vec x3 = v_load_n(blocks_1_mhsa_v_mappings_0_add + (row * 50 + 48), 2);
-        sum[row] = v_fma(x2, x3, sum[row]);
-      });
-    }
+static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divide,
+                                                  const real* blocks_1_mhsa_v_mappings_0_add,
+                                                  const real* blocks_carry_next, real* blocks_1_concat) {
+  Accumulators<4> sum = v_zero();
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+    const vec x0 = v_load_some(blocks_1_mhsa_divide + n, some);
     unroll<4>([&](auto row) {
-      const vec all = v_set(v_sum(sum[row]));
-      const vec x4 = v_set(blocks_carry_next[i + row * 50]);
-      const vec t5 = v_add(x4, all);
-      v_store_n(blocks_1_concat + (i * 8 + row), t5, 1);
+      const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_0_add + (row * 50 + n), some);
+      sum[row] = v_fma(x0, x1, sum[row]);
     });
-  }
+  });
+  unroll<4>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    const vec x2 = v_set(blocks_carry_next[row * 50]);
+    const vec t3 = v_add(x2, all);
+    v_store_n(blocks_1_concat + row, t3, 1);
+  });
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
-static void blocks_1_mhsa_matmul_forward_3(const real* blocks_1_mhsa_divide_2,
-                                           const real* blocks_1_mhsa_v_mappings_1_add, const real* blocks_carry_next,
-                                           real* blocks_1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto row) { sum[row] = v_zero(); });
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      unroll<4>([&](auto row) {
-        const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (row * 50 + n));
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
-    }
-    {
-      const vec x2 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      unroll<4>([&](auto row) {
-        const vec x3 = v_load_n(blocks_1_mhsa_v_mappings_1_add + (row * 50 + 48), 2);
-        sum[row] = v_fma(x2, x3, sum[row]);
-      });
-    }
+static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_1_mhsa_divide_2,
+                                                               const real* blocks_1_mhsa_v_mappings_1_add,
+                                                               const real* blocks_carry_next, real* blocks_1_concat) {
+  Accumulators<4> sum = v_zero();
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+    const vec x0 = v_load_some(blocks_1_mhsa_divide_2 + n, some);
     unroll<4>([&](auto row) {
-      const vec all = v_set(v_sum(sum[row]));
-      const vec x4 = v_set(blocks_carry_next[i + row * 50 + 200]);
-      const vec t5 = v_add(x4, all);
-      v_store_n(blocks_1_concat + (i * 8 + row + 4), t5, 1);
+      const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_1_add + (row * 50 + n), some);
+      sum[row] = v_fma(x0, x1, sum[row]);
     });
-  }
+  });
+  unroll<4>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    const vec x2 = v_set(blocks_carry_next[row * 50 + 200]);
+    const vec t3 = v_add(x2, all);
+    v_store_n(blocks_1_concat + (row + 4), t3, 1);
+  });
 }
 
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* blocks_1_norm2_weight,
                                    const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    const vec x0 = v_load_n(blocks_1_concat + i * 8, 8);
-    sum0 = v_add(sum0, v_keep_n(x0, 8, real(0.0)));
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    const vec x1 = v_load_n(blocks_1_concat + i * 8, 8);
-    const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div_one(row0, t2);
-    const vec t4 = v_sub(x1, t3);
-    const vec t5 = v_mul(t4, t4);
-    sum1 = v_add(sum1, v_keep_n(t5, 8, real(0.0)));
-    const vec row1 = v_set(v_sum(sum1));
-    const vec x6 = v_load_n(blocks_1_concat + i * 8, 8);
-    const vec t7 = v_set(real(8.0));
-    const vec t8 = v_div_one(row0, t7);
-    const vec t9 = v_sub(x6, t8);
-    const vec t10 = v_div_one(row1, t7);
-    const vec t11 = v_set(real(1e-05));
-    const vec t12 = v_add(t10, t11);
-    const vec t13 = v_rsqrt_one(t12);
-    const vec t14 = v_mul(t9, t13);
-    const vec x15 = v_load_n(blocks_1_norm2_weight, 8);
-    const vec x16 = v_load_n(blocks_1_norm2_bias, 8);
-    const vec t17 = v_fma(t14, x15, x16);
-    v_store_n(blocks_1_norm2_add + i * 8, t17, 8);
-  }
+  vec sum0 = v_zero();
+  const vec x0 = v_load_n(blocks_1_concat, 8);
+  sum0 = v_add(sum0, v_keep_n(x0, 8, real(0.0)));
+  const vec row0 = v_set(v_sum(sum0));
+  vec sum1 = v_zero();
+  const vec x1 = v_load_n(blocks_1_concat, 8);
+  const vec t2 = v_div_one(row0, v_set(real(8.0)));
+  const vec t3 = v_sub(x1, t2);
+  const vec t4 = v_mul(t3, t3);
+  sum1 = v_add(sum1, v_keep_n(t4, 8, real(0.0)));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec x5 = v_load_n(blocks_1_concat, 8);
+  const vec t6 = v_div_one(row0, v_set(real(8.0)));
+  const vec t7 = v_sub(x5, t6);
+  const vec t8 = v_div_one(row1, v_set(real(8.0)));
+  const vec t9 = v_add(t8, v_set(real(1e-05)));
+  const vec t10 = v_rsqrt_one(t9);
+  const vec t11 = v_mul(t7, t10);
+  const vec x12 = v_load_n(blocks_1_norm2_weight, 8);
+  const vec x13 = v_load_n(blocks_1_norm2_bias, 8);
+  const vec t14 = v_fma(t11, x12, x13);
+  v_store_n(blocks_1_norm2_add, t14, 8);
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[2];
-    unroll<2>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-      unroll<2>([&](auto column) {
-        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 16 * 8 + d), 8, lanes);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
+  Accumulators<2> sum = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_set(blocks_1_norm2_add[d]);
     unroll<2>([&](auto column) {
-      const vec x2 = v_load(blocks_1_mlp_0_bias + column * 16);
-      const vec t3 = v_add(sum[column], x2);
-      const vec t4 = v_gelu(t3);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + column * 16), t4);
+      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 16 * 8 + d), 8, lanes);
+      sum[column] = v_fma(x0, x1, sum[column]);
     });
   }
+  unroll<2>([&](auto column) {
+    const vec x2 = v_load(blocks_1_mlp_0_bias + column * 16);
+    const vec t3 = v_add(sum[column], x2);
+    const vec t4 = v_gelu(t3);
+    v_store(blocks_1_mlp_1_gelu + column * 16, t4);
+  });
 }
 
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along m
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[8];
-    unroll<8>([&](auto row) { sum[row] = v_zero(); });
-    for (std::int64_t m = 0; m < 32; m += 16) {
-      const vec x0 = v_load(blocks_1_mlp_1_gelu + (i * 32 + m));
-      unroll<8>([&](auto row) {
-        const vec x1 = v_load(blocks_1_mlp_2_weight + (row * 32 + m));
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
-    }
+  Accumulators<8> sum = v_zero();
+  for (std::int64_t m = 0; m < 32; m += 16) {
+    const vec x0 = v_load(blocks_1_mlp_1_gelu + m);
     unroll<8>([&](auto row) {
-      const vec all = v_set(v_sum(sum[row]));
-      const vec x2 = v_set(blocks_1_concat[i * 8 + row]);
-      const vec x3 = v_set(blocks_1_mlp_2_bias[row]);
-      const vec t4 = v_add(all, x3);
-      const vec t5 = v_add(x2, t4);
-      v_store_n(blocks_1_add + (i * 8 + row), t5, 1);
+      const vec x1 = v_load(blocks_1_mlp_2_weight + (row * 32 + m));
+      sum[row] = v_fma(x0, x1, sum[row]);
     });
   }
+  unroll<8>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    const vec x2 = v_set(blocks_1_concat[row]);
+    const vec x3 = v_set(blocks_1_mlp_2_bias[row]);
+    const vec t4 = v_add(all, x3);
+    const vec t5 = v_add(x2, t4);
+    v_store_n(blocks_1_add + row, t5, 1);
+  });
 }
 
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
@@ -1332,128 +1143,70 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_norm1_rsqrt, real* blocks_norm1_multiply,
                                        const real* blocks_norm1_weight, const real* blocks_norm1_bias,
                                        real* blocks_norm1_add) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry + (n + d * 50));
+      const vec x0 = v_load_some(blocks_carry + (n + d * 50), some);
       sum0 = v_add(sum0, x0);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
+      const vec x1 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t2 = v_div(sum0, v_set(real(8.0)));
+      const vec t3 = v_sub(x1, t2);
+      sum1 = v_fma(t3, t3, sum1);
     }
-    const vec t5 = v_set(real(8.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(blocks_norm1_rsqrt + n, t9);
+    const vec t4 = v_div(sum1, v_set(real(8.0)));
+    const vec t5 = v_add(t4, v_set(real(1e-05)));
+    const vec t6 = v_rsqrt(t5);
+    v_store_some(blocks_norm1_rsqrt + n, t6, some);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_carry + (n + d * 50));
-      const vec t11 = v_set(real(8.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store(blocks_norm1_multiply + (n + d * 50), t18);
-      const vec x19 = v_set(blocks_norm1_weight[d]);
-      const vec x20 = v_set(blocks_norm1_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store(blocks_norm1_add + (n + d * 50), t21);
+      const vec x7 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t8 = v_div(sum0, v_set(real(8.0)));
+      const vec t9 = v_sub(x7, t8);
+      const vec t10 = v_div(sum1, v_set(real(8.0)));
+      const vec t11 = v_add(t10, v_set(real(1e-05)));
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t9, t12);
+      v_store_some(blocks_norm1_multiply + (n + d * 50), t13, some);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec x15 = v_set(blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store_some(blocks_norm1_add + (n + d * 50), t16, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x22);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x23 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t24 = v_set(real(8.0));
-      const vec t25 = v_div(sum0, t24);
-      const vec t26 = v_sub(x23, t25);
-      sum1 = v_fma(t26, t26, sum1);
-    }
-    const vec t27 = v_set(real(8.0));
-    const vec t28 = v_div(sum1, t27);
-    const vec t29 = v_set(real(1e-05));
-    const vec t30 = v_add(t28, t29);
-    const vec t31 = v_rsqrt(t30);
-    v_store_n(blocks_norm1_rsqrt + 48, t31, 2);
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x32 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t33 = v_set(real(8.0));
-      const vec t34 = v_div(sum0, t33);
-      const vec t35 = v_sub(x32, t34);
-      const vec t36 = v_div(sum1, t33);
-      const vec t37 = v_set(real(1e-05));
-      const vec t38 = v_add(t36, t37);
-      const vec t39 = v_rsqrt(t38);
-      const vec t40 = v_mul(t35, t39);
-      v_store_n(blocks_norm1_multiply + (d * 50 + 48), t40, 2);
-      const vec x41 = v_set(blocks_norm1_weight[d]);
-      const vec x42 = v_set(blocks_norm1_bias[d]);
-      const vec t43 = v_fma(t40, x41, x42);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t43, 2);
-    }
-  }
+  });
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (m * 8 + d), 8, blocks_norm2_add + d * 50);
     }
     unroll<6>([&](auto row) {
-      const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
+      const vec x0 = v_set(blocks_mlp_0_bias[m + row]);
       unroll<4>([&](auto column) {
-        const vec t3 = v_add(sum[row][column], x2);
-        v_store_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), t3, column < 3 ? lanes : 2);
-        const vec t4 = v_gelu(t3);
-        v_store_some(blocks_mlp_1_gelu + (column * 16 + m * 50 + row * 50), t4, column < 3 ? lanes : 2);
+        const vec t1 = v_add(sum[row][column], x0);
+        v_store_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), t1, column < 3 ? lanes : 2);
+        const vec t2 = v_gelu(t1);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + m * 50 + row * 50), t2, column < 3 ? lanes : 2);
       });
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x5[4];
-      unroll<4>([&](auto column) {
-        x5[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x6 = v_set(blocks_mlp_0_weight[row * 8 + d + 240]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x5[column], x6, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (d + 240), 8, blocks_norm2_add + d * 50);
     }
     unroll<2>([&](auto row) {
-      const vec x7 = v_set(blocks_mlp_0_bias[row + 30]);
+      const vec x3 = v_set(blocks_mlp_0_bias[row + 30]);
       unroll<4>([&](auto column) {
-        const vec t8 = v_add(sum[row][column], x7);
-        v_store_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), t8, column < 3 ? lanes : 2);
-        const vec t9 = v_gelu(t8);
-        v_store_some(blocks_mlp_1_gelu + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+        const vec t4 = v_add(sum[row][column], x3);
+        v_store_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), t4, column < 3 ? lanes : 2);
+        const vec t5 = v_gelu(t4);
+        v_store_some(blocks_mlp_1_gelu + (column * 16 + row * 50 + 1500), t5, column < 3 ? lanes : 2);
       });
     });
   }
@@ -1463,65 +1216,55 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
 static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                          real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
                                          const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    const vec x0 = v_load_n(blocks_1_concat + i * 8, 8);
-    sum0 = v_add(sum0, v_keep_n(x0, 8, real(0.0)));
-    const vec row0 = v_set(v_sum(sum0));
-    vec sum1 = v_zero();
-    const vec x1 = v_load_n(blocks_1_concat + i * 8, 8);
-    const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div_one(row0, t2);
-    const vec t4 = v_sub(x1, t3);
-    const vec t5 = v_mul(t4, t4);
-    sum1 = v_add(sum1, v_keep_n(t5, 8, real(0.0)));
-    const vec row1 = v_set(v_sum(sum1));
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div_one(row1, t6);
-    const vec t8 = v_set(real(1e-05));
-    const vec t9 = v_add(t7, t8);
-    const vec t10 = v_rsqrt_one(t9);
-    v_store_n(blocks_1_norm2_rsqrt + i, t10, 1);
-    const vec x11 = v_load_n(blocks_1_concat + i * 8, 8);
-    const vec t12 = v_set(real(8.0));
-    const vec t13 = v_div_one(row0, t12);
-    const vec t14 = v_sub(x11, t13);
-    const vec t15 = v_div_one(row1, t12);
-    const vec t16 = v_set(real(1e-05));
-    const vec t17 = v_add(t15, t16);
-    const vec t18 = v_rsqrt_one(t17);
-    const vec t19 = v_mul(t14, t18);
-    v_store_n(blocks_1_norm2_multiply + i * 8, t19, 8);
-    const vec x20 = v_load_n(blocks_1_norm2_weight, 8);
-    const vec x21 = v_load_n(blocks_1_norm2_bias, 8);
-    const vec t22 = v_fma(t19, x20, x21);
-    v_store_n(blocks_1_norm2_add + i * 8, t22, 8);
-  }
+  vec sum0 = v_zero();
+  const vec x0 = v_load_n(blocks_1_concat, 8);
+  sum0 = v_add(sum0, v_keep_n(x0, 8, real(0.0)));
+  const vec row0 = v_set(v_sum(sum0));
+  vec sum1 = v_zero();
+  const vec x1 = v_load_n(blocks_1_concat, 8);
+  const vec t2 = v_div_one(row0, v_set(real(8.0)));
+  const vec t3 = v_sub(x1, t2);
+  const vec t4 = v_mul(t3, t3);
+  sum1 = v_add(sum1, v_keep_n(t4, 8, real(0.0)));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t5 = v_div_one(row1, v_set(real(8.0)));
+  const vec t6 = v_add(t5, v_set(real(1e-05)));
+  const vec t7 = v_rsqrt_one(t6);
+  v_store_n(blocks_1_norm2_rsqrt, t7, 1);
+  const vec x8 = v_load_n(blocks_1_concat, 8);
+  const vec t9 = v_div_one(row0, v_set(real(8.0)));
+  const vec t10 = v_sub(x8, t9);
+  const vec t11 = v_div_one(row1, v_set(real(8.0)));
+  const vec t12 = v_add(t11, v_set(real(1e-05)));
+  const vec t13 = v_rsqrt_one(t12);
+  const vec t14 = v_mul(t10, t13);
+  v_store_n(blocks_1_norm2_multiply, t14, 8);
+  const vec x15 = v_load_n(blocks_1_norm2_weight, 8);
+  const vec x16 = v_load_n(blocks_1_norm2_bias, 8);
+  const vec t17 = v_fma(t14, x15, x16);
+  v_store_n(blocks_1_norm2_add, t17, 8);
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
                                     real* d_blocks_1_mlp_1_gelu_gradient) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[2];
-    unroll<2>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-      unroll<2>([&](auto column) {
-        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 16 * 8 + d), 8, lanes);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
+  Accumulators<2> sum = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_set(blocks_1_norm2_add[d]);
     unroll<2>([&](auto column) {
-      const vec x2 = v_load(blocks_1_mlp_0_bias + column * 16);
-      const vec t3 = v_add(sum[column], x2);
-      const vec t4 = v_gelu(t3);
-      v_store(blocks_1_mlp_1_gelu + (i * 32 + column * 16), t4);
-      const vec t5 = v_gelu_gradient(t3);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + column * 16), t5);
+      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 16 * 8 + d), 8, lanes);
+      sum[column] = v_fma(x0, x1, sum[column]);
     });
   }
+  unroll<2>([&](auto column) {
+    const vec x2 = v_load(blocks_1_mlp_0_bias + column * 16);
+    const vec t3 = v_add(sum[column], x2);
+    const vec t4 = v_gelu(t3);
+    v_store(blocks_1_mlp_1_gelu + column * 16, t4);
+    const vec t5 = v_gelu_gradient(t3);
+    v_store(d_blocks_1_mlp_1_gelu_gradient + column * 16, t5);
+  });
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
@@ -1584,39 +1327,37 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   const vec t36 = v_mul(t34, t35);
   const vec t37 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
   const vec t38 = v_sub(t36, t37);
-  const vec t39 = v_set(real(1.0));
-  const vec t40 = v_set(static_cast<real>(batch));
-  const vec t41 = v_div_one(t39, t40);
-  const vec t42 = v_mul(t38, t41);
-  const vec t43 = v_mul(t42, t32);
-  sum5 = v_add(sum5, v_keep_n(t43, 10, real(0.0)));
+  const vec t39 = v_set(static_cast<real>(batch));
+  const vec t40 = v_div_one(v_set(real(1.0)), t39);
+  const vec t41 = v_mul(t38, t40);
+  const vec t42 = v_mul(t41, t32);
+  sum5 = v_add(sum5, v_keep_n(t42, 10, real(0.0)));
   const vec row5 = v_set(v_sum(sum5));
-  const vec t44 = v_log(row3);
-  const vec t45 = v_add(t44, row2);
-  v_store_n(add, t45, 1);
+  const vec t43 = v_log(row3);
+  const vec t44 = v_add(t43, row2);
+  v_store_n(add, t44, 1);
   v_store_n(reduce_sum, row4, 1);
-  const vec x46 = v_load_n(outputs, 10);
-  const vec t47 = v_div_one(v_set(real(1.0)), row1);
-  const vec t48 = v_mul(x46, t47);
-  v_store_n(outputs, t48, 10);
-  const vec x49 = v_load_n(mlp_0_einsum, 10);
-  const vec x50 = v_load_n(mlp_0_bias, 10);
-  const vec t51 = v_add(x49, x50);
-  const vec t52 = v_sub(t51, row0);
-  const vec t53 = v_exp(t52);
-  const vec t54 = v_div_one(v_set(real(1.0)), row1);
-  const vec t55 = v_mul(t53, t54);
-  const vec x56 = v_load_n(d_mlp_1_multiply, 10);
-  const vec t57 = v_div_one(v_set(real(1.0)), row3);
-  const vec t58 = v_mul(x56, t57);
-  const vec t59 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
-  const vec t60 = v_sub(t58, t59);
-  const vec t61 = v_set(real(1.0));
-  const vec t62 = v_set(static_cast<real>(batch));
-  const vec t63 = v_div_one(t61, t62);
-  const vec t64 = v_fms(t60, t63, row5);
-  const vec t65 = v_mul(t55, t64);
-  v_store_n(d_mlp_1_multiply, t65, 10);
+  const vec x45 = v_load_n(outputs, 10);
+  const vec t46 = v_div_one(v_set(real(1.0)), row1);
+  const vec t47 = v_mul(x45, t46);
+  v_store_n(outputs, t47, 10);
+  const vec x48 = v_load_n(mlp_0_einsum, 10);
+  const vec x49 = v_load_n(mlp_0_bias, 10);
+  const vec t50 = v_add(x48, x49);
+  const vec t51 = v_sub(t50, row0);
+  const vec t52 = v_exp(t51);
+  const vec t53 = v_div_one(v_set(real(1.0)), row1);
+  const vec t54 = v_mul(t52, t53);
+  const vec x55 = v_load_n(d_mlp_1_multiply, 10);
+  const vec t56 = v_div_one(v_set(real(1.0)), row3);
+  const vec t57 = v_mul(x55, t56);
+  const vec t58 = v_equal(v_add(v_set(real(0.0)), v_iota()), v_set(static_cast<real>(labels[0])));
+  const vec t59 = v_sub(t57, t58);
+  const vec t60 = v_set(static_cast<real>(batch));
+  const vec t61 = v_div_one(v_set(real(1.0)), t60);
+  const vec t62 = v_fms(t59, t61, row5);
+  const vec t63 = v_mul(t54, t62);
+  v_store_n(d_mlp_1_multiply, t63, 10);
 }
 
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
@@ -1633,252 +1374,144 @@ static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[2];
-    unroll<2>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_set(d_mlp_0_einsum[d]);
-      unroll<2>([&](auto column) {
-        const vec x1 = v_load(blocks_1_mlp_2_weight + (column * 16 + d * 32));
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-    unroll<2>([&](auto column) {
-      const vec x2 = v_load(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + column * 16));
-      const vec t3 = v_mul(sum[column], x2);
-      v_store(d_blocks_1_mlp_1_multiply + (i * 32 + column * 16), t3);
-    });
-  }
+  Accumulators<2> sum = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) axpy<0>(sum, v_set(d_mlp_0_einsum[d]), blocks_1_mlp_2_weight + d * 32);
+  unroll<2>([&](auto column) {
+    const vec x0 = v_load(d_blocks_1_mlp_1_gelu_gradient + column * 16);
+    const vec t1 = v_mul(sum[column], x0);
+    v_store(d_blocks_1_mlp_1_multiply + column * 16, t1);
+  });
 }
 
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x0 = v_set(d_blocks_1_mlp_1_multiply[i * 32 + m]);
-      const vec x1 = v_load_n(blocks_1_mlp_0_weight + m * 8, 8);
-      sum = v_fma(x0, x1, sum);
-    }
-    v_store_n(d_blocks_1_mlp_0_einsum + i * 8, sum, 8);
+  vec sum = v_zero();
+  for (std::int64_t m = 0; m < 32; ++m) {
+    const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m]);
+    const vec x1 = v_load_n(blocks_1_mlp_0_weight + m * 8, 8);
+    sum = v_fma(x0, x1, sum);
   }
+  v_store_n(d_blocks_1_mlp_0_einsum, sum, 8);
 }
 
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
                                     const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
                                     const real* d_mlp_0_einsum, real* d_blocks_1_add) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum + i * 8, 8);
-    const vec x1 = v_load_n(blocks_1_norm2_weight, 8);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load_n(blocks_1_norm2_multiply + i * 8, 8);
-    const vec t4 = v_mul(t2, x3);
-    sum0 = v_add(sum0, v_keep_n(t4, 8, real(0.0)));
-    sum1 = v_fma(x0, x1, sum1);
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
-    const vec x5 = v_set(blocks_1_norm2_rsqrt[i]);
-    const vec x6 = v_load_n(blocks_1_norm2_multiply + i * 8, 8);
-    const vec t7 = v_set(real(8.0));
-    const vec t8 = v_div_one(row0, t7);
-    const vec x9 = v_load_n(d_blocks_1_mlp_0_einsum + i * 8, 8);
-    const vec x10 = v_load_n(blocks_1_norm2_weight, 8);
-    const vec t11 = v_mul(x9, x10);
-    const vec t12 = v_div_one(row1, t7);
-    const vec t13 = v_sub(t11, t12);
-    const vec t14 = v_fnma(x6, t8, t13);
-    const vec x15 = v_load_n(d_mlp_0_einsum, 8);
-    const vec t16 = v_fma(x5, t14, x15);
-    v_store_n(d_blocks_1_add + i, t16, 8);
-  }
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum, 8);
+  const vec x1 = v_load_n(blocks_1_norm2_weight, 8);
+  const vec t2 = v_mul(x0, x1);
+  const vec x3 = v_load_n(blocks_1_norm2_multiply, 8);
+  const vec t4 = v_mul(t2, x3);
+  sum0 = v_add(sum0, v_keep_n(t4, 8, real(0.0)));
+  sum1 = v_fma(x0, x1, sum1);
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec x5 = v_set(blocks_1_norm2_rsqrt[0]);
+  const vec x6 = v_load_n(blocks_1_norm2_multiply, 8);
+  const vec t7 = v_div_one(row0, v_set(real(8.0)));
+  const vec x8 = v_load_n(d_blocks_1_mlp_0_einsum, 8);
+  const vec x9 = v_load_n(blocks_1_norm2_weight, 8);
+  const vec t10 = v_mul(x8, x9);
+  const vec t11 = v_div_one(row1, v_set(real(8.0)));
+  const vec t12 = v_sub(t10, t11);
+  const vec t13 = v_fnma(x6, t7, t12);
+  const vec x14 = v_load_n(d_mlp_0_einsum, 8);
+  const vec t15 = v_fma(x5, t13, x14);
+  v_store_n(d_blocks_1_add, t15, 8);
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_set(d_blocks_1_add[i + k + 4]);
-      unroll<4>([&](auto column) {
-        const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_1_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-    unroll<4>([&](auto column) {
-      v_store_some(d_blocks_1_mhsa_einsum + (i * 50 + column * 16), sum[column], column < 3 ? lanes : 2);
-    });
+  Accumulators<4> sum = v_zero();
+  for (std::int64_t k = 0; k < 4; ++k) {
+    axpy<2>(sum, v_set(d_blocks_1_add[k + 4]), blocks_1_mhsa_v_mappings_1_add + k * 50);
   }
-}
-
-// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
-static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
-                                          real* d_blocks_1_mhsa_einsum_2) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec x1[4];
-    unroll<4>([&](auto column) {
-      x1[column] = v_load_some(blocks_1_mhsa_divide_2 + (column * 16 + i * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x0 = v_set(d_blocks_1_add[row + i + 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-    });
-  }
-  unroll<4, 4>([&](auto row, auto column) {
-    v_store_some(d_blocks_1_mhsa_einsum_2 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+  unroll<4>([&](auto column) {
+    v_store_some(d_blocks_1_mhsa_einsum + column * 16, sum[column], column < 3 ? lanes : 2);
   });
 }
 
-// b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
-static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
-                                            real* d_blocks_1_mhsa_einsum_3) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t k = 0; k < 4; ++k) {
-      const vec x0 = v_set(d_blocks_1_add[i + k]);
-      unroll<4>([&](auto column) {
-        const vec x1 = v_load_some(blocks_1_mhsa_v_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-    unroll<4>([&](auto column) {
-      v_store_some(d_blocks_1_mhsa_einsum_3 + (i * 50 + column * 16), sum[column], column < 3 ? lanes : 2);
-    });
-  }
+// b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
+static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
+                                                      real* d_blocks_1_mhsa_einsum_2) {
+  Accumulators<4, 4> sum = v_zero();
+  rank_one_update<2>(sum, d_blocks_1_add + 4, 1, blocks_1_mhsa_divide_2);
+  unroll<4, 4>([&](auto row, auto column) {
+    v_store_some(d_blocks_1_mhsa_einsum_2 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
+  });
 }
 
 // b < B, i < 1, n < N+1=50 (row); lanes along n
 static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0[3];
-    unroll<3>([&](auto way) { sum0[way] = v_zero(); });
-    vec sum1[3];
-    unroll<3>([&](auto way) { sum1[way] = v_zero(); });
-    unroll<3>([&](auto column) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + column * 16));
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + column * 16));
-      sum0[column] = v_fma(x0, x1, sum0[column]);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + column * 16));
-      const vec x3 = v_load(blocks_1_mhsa_divide + (i * 50 + column * 16));
-      sum1[column] = v_fma(x2, x3, sum1[column]);
-    });
-    {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec x5 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      sum0[0] = v_fma(x4, x5, sum0[0]);
-      const vec x6 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec x7 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      sum1[0] = v_fma(x6, x7, sum1[0]);
-    }
-    const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
-    const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x8 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x9 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t10 = v_sub(x9, row0);
-      const vec t11 = v_mul(x8, t10);
-      const vec t12 = v_set(real(0.5));
-      const vec t13 = v_mul(t11, t12);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t13);
-      const vec x14 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x15 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t16 = v_sub(x15, row1);
-      const vec t17 = v_mul(x14, t16);
-      const vec t18 = v_mul(t17, t12);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t18);
-    }
-    {
-      const vec x19 = v_load_n(blocks_1_mhsa_divide_2 + (i * 50 + 48), 2);
-      const vec x20 = v_load_n(d_blocks_1_mhsa_einsum + (i * 50 + 48), 2);
-      const vec t21 = v_sub(x20, row0);
-      const vec t22 = v_mul(x19, t21);
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_mul(t22, t23);
-      v_store_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), t24, 2);
-      const vec x25 = v_load_n(blocks_1_mhsa_divide + (i * 50 + 48), 2);
-      const vec x26 = v_load_n(d_blocks_1_mhsa_einsum_3 + (i * 50 + 48), 2);
-      const vec t27 = v_sub(x26, row1);
-      const vec t28 = v_mul(x25, t27);
-      const vec t29 = v_mul(t28, t23);
-      v_store_n(d_blocks_1_mhsa_multiply_2 + (i * 50 + 48), t29, 2);
-    }
-  }
+  Accumulators<3> sum0 = v_zero();
+  Accumulators<3> sum1 = v_zero();
+  along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+    const vec x0 = v_load_some(d_blocks_1_mhsa_einsum + n, some);
+    const vec x1 = v_load_some(blocks_1_mhsa_divide_2 + n, some);
+    sum0[way] = v_fma(x0, x1, sum0[way]);
+    const vec x2 = v_load_some(d_blocks_1_mhsa_einsum_3 + n, some);
+    const vec x3 = v_load_some(blocks_1_mhsa_divide + n, some);
+    sum1[way] = v_fma(x2, x3, sum1[way]);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+    const vec x4 = v_load_some(blocks_1_mhsa_divide_2 + n, some);
+    const vec x5 = v_load_some(d_blocks_1_mhsa_einsum + n, some);
+    const vec t6 = v_sub(x5, row0);
+    const vec t7 = v_mul(x4, t6);
+    const vec t8 = v_mul(t7, v_set(real(0.5)));
+    v_store_some(d_blocks_1_mhsa_multiply + n, t8, some);
+    const vec x9 = v_load_some(blocks_1_mhsa_divide + n, some);
+    const vec x10 = v_load_some(d_blocks_1_mhsa_einsum_3 + n, some);
+    const vec t11 = v_sub(x10, row1);
+    const vec t12 = v_mul(x9, t11);
+    const vec t13 = v_mul(t12, v_set(real(0.5)));
+    v_store_some(d_blocks_1_mhsa_multiply_2 + n, t13, some);
+  });
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_2(
+static void blocks_1_mhsa_query_q_mappings_1_backward(
     const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add, real* d_blocks_1_mhsa_einsum_4) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto row) { sum[row] = v_zero(); });
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_multiply + (i * 50 + n));
-      unroll<4>([&](auto row) {
-        const vec x1 = v_load(blocks_1_mhsa_k_mappings_1_add + (row * 50 + n));
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
-    }
-    {
-      const vec x2 = v_load_n(d_blocks_1_mhsa_multiply + (i * 50 + 48), 2);
-      unroll<4>([&](auto row) {
-        const vec x3 = v_load_n(blocks_1_mhsa_k_mappings_1_add + (row * 50 + 48), 2);
-        sum[row] = v_fma(x2, x3, sum[row]);
-      });
-    }
+  Accumulators<4> sum = v_zero();
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+    const vec x0 = v_load_some(d_blocks_1_mhsa_multiply + n, some);
     unroll<4>([&](auto row) {
-      const vec all = v_set(v_sum(sum[row]));
-      v_store_n(d_blocks_1_mhsa_einsum_4 + (i * 4 + row), all, 1);
+      const vec x1 = v_load_some(blocks_1_mhsa_k_mappings_1_add + (row * 50 + n), some);
+      sum[row] = v_fma(x0, x1, sum[row]);
     });
-  }
+  });
+  unroll<4>([&](auto row) {
+    const vec all = v_set(v_sum(sum[row]));
+    v_store_n(d_blocks_1_mhsa_einsum_4 + row, all, 1);
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_3(
+static void blocks_1_mhsa_key_k_mappings_1_backward(
     const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add, real* d_blocks_1_mhsa_einsum_5) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_1_mhsa_multiply + (column * 16 + i * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row + i * 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
-  }
+  Accumulators<4, 4> sum = v_zero();
+  rank_one_update<2>(sum, blocks_1_mhsa_q_mappings_1_add, 1, d_blocks_1_mhsa_multiply);
   unroll<4, 4>([&](auto row, auto column) {
     v_store_some(d_blocks_1_mhsa_einsum_5 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
   });
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
-static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
-                                            real* d_blocks_1_mhsa_einsum_6) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec x1[4];
-    unroll<4>([&](auto column) {
-      x1[column] = v_load_some(blocks_1_mhsa_divide + (column * 16 + i * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x0 = v_set(d_blocks_1_add[row + i]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-    });
-  }
+static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
+                                                      real* d_blocks_1_mhsa_einsum_6) {
+  Accumulators<4, 4> sum = v_zero();
+  rank_one_update<2>(sum, d_blocks_1_add, 1, blocks_1_mhsa_divide);
   unroll<4, 4>([&](auto row, auto column) {
     v_store_some(d_blocks_1_mhsa_einsum_6 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
   });
@@ -1889,17 +1522,9 @@ static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const re
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_1_mhsa_einsum_2 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_1_mhsa_v_mappings_1_weight[row + k2 * 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_1_mhsa_v_mappings_1_weight + k2 * 4, 1, d_blocks_1_mhsa_einsum_2 + k2 * 50);
   }
   unroll<4, 4>([&](auto row, auto column) {
     v_store_some(d_blocks_1_mhsa_v_mappings_1_einsum + (column * 16 + row * 50), sum[row][column],
@@ -1912,22 +1537,14 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 static void blocks_1_mhsa_k_mappings_1_backward(
     const real* d_blocks_1_mhsa_einsum_5, const real* blocks_1_mhsa_k_mappings_1_weight,
     const real* d_blocks_1_mhsa_v_mappings_1_einsum, real* d_blocks_1_mhsa_add) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_1_mhsa_einsum_5 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_1_mhsa_k_mappings_1_weight + k2 * 4, 1, d_blocks_1_mhsa_einsum_5 + k2 * 50);
   }
   unroll<4, 4>([&](auto row, auto column) {
-    const vec x2 = v_load_some(d_blocks_1_mhsa_v_mappings_1_einsum + (column * 16 + row * 50), column < 3 ? lanes : 2);
-    const vec t3 = v_add(x2, sum[row][column]);
-    v_store_some(d_blocks_1_mhsa_add + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
+    const vec x0 = v_load_some(d_blocks_1_mhsa_v_mappings_1_einsum + (column * 16 + row * 50), column < 3 ? lanes : 2);
+    const vec t1 = v_add(x0, sum[row][column]);
+    v_store_some(d_blocks_1_mhsa_add + (column * 16 + row * 50), t1, column < 3 ? lanes : 2);
   });
 }
 
@@ -1935,30 +1552,24 @@ static void blocks_1_mhsa_k_mappings_1_backward(
 static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
-      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-      sum = v_fma(x0, x1, sum);
-    }
-    const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
-    const vec t3 = v_add(x2, sum);
-    v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t3, 4);
+  vec sum = v_zero();
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k2]);
+    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
+    sum = v_fma(x0, x1, sum);
   }
+  const vec x2 = v_load_strided(d_blocks_1_mhsa_add, 50, 4);
+  const vec t3 = v_add(x2, sum);
+  v_store_strided(d_blocks_1_norm1_concat + 200, 50, t3, 4);
 }
 
 // b < B, i < 49, k < K=4; lanes along i
-static void blocks_1_mhsa_copy_backward_2(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t i = 0; i < 48; i += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), x0);
-    }
-    {
-      const vec x1 = v_load_n(d_blocks_1_mhsa_add + (k * 50 + 49), 1);
-      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 249), x1, 1);
-    }
+    along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_blocks_1_mhsa_add + (i + k * 50 + 1), some);
+      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 201), x0, some);
+    });
   }
 }
 
@@ -1966,30 +1577,24 @@ static void blocks_1_mhsa_copy_backward_2(const real* d_blocks_1_mhsa_add, real*
 static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
                                                 const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
-      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-      sum = v_fma(x0, x1, sum);
-    }
-    const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
-    const vec t3 = v_add(x2, sum);
-    v_store_strided(d_blocks_1_norm1_concat + i, 50, t3, 4);
+  vec sum = v_zero();
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k2]);
+    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
+    sum = v_fma(x0, x1, sum);
   }
+  const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2, 50, 4);
+  const vec t3 = v_add(x2, sum);
+  v_store_strided(d_blocks_1_norm1_concat, 50, t3, 4);
 }
 
 // b < B, i < 49, k < K=4; lanes along i
 static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t i = 0; i < 48; i += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), x0);
-    }
-    {
-      const vec x1 = v_load_n(d_blocks_1_mhsa_add_2 + (k * 50 + 49), 1);
-      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 49), x1, 1);
-    }
+    along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1), some);
+      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 1), x0, some);
+    });
   }
 }
 
@@ -1997,58 +1602,31 @@ static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real*
 static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const real* blocks_1_norm1_weight,
                                     const real* blocks_1_norm1_multiply, const real* blocks_1_norm1_rsqrt,
                                     real* d_blocks_1_norm1_multiply) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x0 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
       const vec x1 = v_set(blocks_1_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec x3 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
       sum0 = v_fma(t2, x3, sum0);
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x5 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x9 = v_set(blocks_1_norm1_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec t14 = v_mul(x4, t13);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t14);
+      const vec x4 = v_load_some(blocks_1_norm1_rsqrt + n, some);
+      const vec x5 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
+      const vec t6 = v_div(sum0, v_set(real(8.0)));
+      const vec x7 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
+      const vec x8 = v_set(blocks_1_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_div(sum1, v_set(real(8.0)));
+      const vec t11 = v_sub(t9, t10);
+      const vec t12 = v_fnma(x5, t6, t11);
+      const vec t13 = v_mul(x4, t12);
+      v_store_some(d_blocks_1_norm1_multiply + (n + d * 50), t13, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x15 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x16 = v_set(blocks_1_norm1_weight[d]);
-      const vec t17 = v_mul(x15, x16);
-      const vec x18 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t17, x18, sum0);
-      sum1 = v_fma(x15, x16, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x20 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec x23 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x24 = v_set(blocks_1_norm1_weight[d]);
-      const vec t25 = v_mul(x23, x24);
-      const vec t26 = v_div(sum1, t21);
-      const vec t27 = v_sub(t25, t26);
-      const vec t28 = v_fnma(x20, t22, t27);
-      const vec t29 = v_mul(x19, t28);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t29, 2);
-    }
-  }
+  });
 }
 
 // b < B, i < 1, d < D=8; lanes along i
@@ -2065,14 +1643,10 @@ static void blocks_add_backward(const real* d_blocks_1_norm1_multiply, const rea
 // b < B, i < 49, d < D=8; lanes along i
 static void blocks_backward(const real* d_blocks_1_norm1_multiply, real* d_blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t i = 0; i < 48; i += 16) {
-      const vec x0 = v_load(d_blocks_1_norm1_multiply + (i + d * 50 + 1));
-      v_store(d_blocks_carry + (i + d * 50 + 1), x0);
-    }
-    {
-      const vec x1 = v_load_n(d_blocks_1_norm1_multiply + (d * 50 + 49), 1);
-      v_store_n(d_blocks_carry + (d * 50 + 49), x1, 1);
-    }
+    along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_blocks_1_norm1_multiply + (i + d * 50 + 1), some);
+      v_store_some(d_blocks_carry + (i + d * 50 + 1), x0, some);
+    });
   }
 }
 
@@ -2126,8 +1700,7 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum[5];
-    unroll<5>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<5> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       const vec x1 = v_load_n(blocks_1_add + b * 27088, 8);
       unroll<5>([&](auto row) {
@@ -2152,22 +1725,21 @@ static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_w
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_mlp_0_einsum + b * 27088, 8);
-      sum = v_add(sum, x0);
-    }
+    const vec x0 = v_load_n(d_mlp_0_einsum + b * 27088, 8);
+    sum = v_add(sum, x0);
   }
   v_store_n(partial + chunk * 8, sum, 8);
 }
 
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
-// for 11 kernels of the plan, of which this is the first
+// for 12 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
                                              const real* partial) {
   vec sum0 = v_zero();
@@ -2184,17 +1756,9 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
                                                    real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8][2];
-  unroll<8, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<8, 2> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec x1[2];
-      unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (column * 16 + b * 27088 + i * 32)); });
-      unroll<8>([&](auto row) {
-        const vec x0 = v_set(d_mlp_0_einsum[row + b * 27088]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
-    }
+    rank_one_update<0>(sum, d_mlp_0_einsum + b * 27088, 1, blocks_1_mlp_1_gelu + b * 27088);
   }
   unroll<8, 2>([&](auto row, auto column) {
     v_store(partial + (chunk * 256 + (row * 32 + column * 16)), sum[row][column]);
@@ -2222,15 +1786,12 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[2];
-  unroll<2>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<2> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      unroll<2>([&](auto column) {
-        const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + column * 16));
-        sum[column] = v_add(sum[column], x0);
-      });
-    }
+    unroll<2>([&](auto column) {
+      const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + column * 16));
+      sum[column] = v_add(sum[column], x0);
+    });
   }
   unroll<2>([&](auto column) { v_store(partial + (chunk * 32 + column * 16), sum[column]); });
 }
@@ -2255,19 +1816,9 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm2_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8][2];
-  unroll<8, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<8, 2> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec x0[2];
-      unroll<2>([&](auto column) {
-        x0[column] = v_load(d_blocks_1_mlp_1_multiply + (column * 16 + b * 27088 + i * 32));
-      });
-      unroll<8>([&](auto row) {
-        const vec x1 = v_set(blocks_1_norm2_add[row + b * 27088 + i * 8]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
-    }
+    rank_one_update<0>(sum, blocks_1_norm2_add + b * 27088, 1, d_blocks_1_mlp_1_multiply + b * 27088);
   }
   unroll<8, 2>([&](auto row, auto column) {
     v_store(partial + (chunk * 256 + (row * 32 + column * 16)), sum[row][column]);
@@ -2297,26 +1848,9 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t end = group.at(chunk + 1);
   vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8), 8);
-      const vec x1 = v_load_n(blocks_1_norm2_multiply + (b * 27088 + i * 8), 8);
-      sum = v_fma(x0, x1, sum);
-    }
-  }
-  v_store_n(partial + chunk * 8, sum, 8);
-}
-
-// b < B (summed), i < 1 (summed), d < D=8; lanes along d
-static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                 const real* d_blocks_1_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8), 8);
-      sum = v_add(sum, x0);
-    }
+    const vec x0 = v_load_n(d_blocks_1_mlp_0_einsum + b * 27088, 8);
+    const vec x1 = v_load_n(blocks_1_norm2_multiply + b * 27088, 8);
+    sum = v_fma(x0, x1, sum);
   }
   v_store_n(partial + chunk * 8, sum, 8);
 }
@@ -2329,10 +1863,8 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
   const std::int64_t end = group.at(chunk + 1);
   vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
-      sum = v_add(sum, x0);
-    }
+    const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + b * 27088, 4);
+    sum = v_add(sum, x0);
   }
   v_store_n(partial + chunk * 4, sum, 4);
 }
@@ -2355,16 +1887,13 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4), 4);
-      unroll<4>([&](auto row) {
-        const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + i + 200]);
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
-    }
+    const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_4 + b * 27088, 4);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + 200]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
@@ -2389,16 +1918,13 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + (b * 27088 + i * 4), 4);
-      unroll<4>([&](auto row) {
-        const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088 + i]);
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
-    }
+    const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + b * 27088, 4);
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088]);
+      sum[row] = v_fma(x0, x1, sum[row]);
+    });
   }
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
@@ -2409,18 +1935,13 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       unroll<4>([&](auto row) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + row * 50));
-        sum[row] = v_add(sum[row], x0);
+        const vec x0 = v_load_some(d_blocks_1_mhsa_einsum_2 + (b * 27088 + n + row * 50), some);
+        sum[row] = v_add(sum[row], v_keep_some(x0, some, real(0.0)));
       });
-    }
-    unroll<4>([&](auto row) {
-      const vec x1 = v_load_n(d_blocks_1_mhsa_einsum_2 + (b * 27088 + row * 50 + 48), 2);
-      sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
     });
   }
   unroll<4>([&](auto row) {
@@ -2436,25 +1957,18 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       vec x1[4];
-      unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm1_add + (column * 50 + b * 27088 + n + 200)); });
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_some(blocks_1_norm1_add + (column * 50 + b * 27088 + n + 200), some);
+      });
       unroll<4>([&](auto row) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + n));
+        const vec x0 = v_load_some(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + n), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
       });
-    }
-    {
-      vec x3[4];
-      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_1_norm1_add + (column * 50 + b * 27088 + 248), 2); });
-      unroll<4>([&](auto row) {
-        const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_2 + (row * 50 + b * 27088 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-      });
-    }
+    });
   }
   unroll<4, 4>([&](auto row, auto column) {
     const vec all = v_set(v_sum(sum[row][column]));
@@ -2483,25 +1997,18 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
                                                                const real* blocks_1_norm1_add, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       vec x1[4];
-      unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm1_add + (column * 50 + b * 27088 + n)); });
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_some(blocks_1_norm1_add + (column * 50 + b * 27088 + n), some);
+      });
       unroll<4>([&](auto row) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + n));
+        const vec x0 = v_load_some(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + n), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
       });
-    }
-    {
-      vec x3[4];
-      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_1_norm1_add + (column * 50 + b * 27088 + 48), 2); });
-      unroll<4>([&](auto row) {
-        const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_6 + (row * 50 + b * 27088 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-      });
-    }
+    });
   }
   unroll<4, 4>([&](auto row, auto column) {
     const vec all = v_set(v_sum(sum[row][column]));
@@ -2516,20 +2023,14 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       unroll<8>([&](auto row) {
-        const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50));
-        const vec x1 = v_load(blocks_1_norm1_multiply + (b * 27088 + n + row * 50));
+        const vec x0 = v_load_some(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50), some);
+        const vec x1 = v_load_some(blocks_1_norm1_multiply + (b * 27088 + n + row * 50), some);
         sum[row] = v_fma(x0, x1, sum[row]);
       });
-    }
-    unroll<8>([&](auto row) {
-      const vec x2 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + row * 50 + 48), 2);
-      const vec x3 = v_load_n(blocks_1_norm1_multiply + (b * 27088 + row * 50 + 48), 2);
-      sum[row] = v_fma(x2, x3, sum[row]);
     });
   }
   unroll<8>([&](auto row) {
@@ -2544,18 +2045,13 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       unroll<8>([&](auto row) {
-        const vec x0 = v_load(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50));
-        sum[row] = v_add(sum[row], x0);
+        const vec x0 = v_load_some(d_blocks_1_norm1_concat + (b * 27088 + n + row * 50), some);
+        sum[row] = v_add(sum[row], v_keep_some(x0, some, real(0.0)));
       });
-    }
-    unroll<8>([&](auto row) {
-      const vec x1 = v_load_n(d_blocks_1_norm1_concat + (b * 27088 + row * 50 + 48), 2);
-      sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
     });
   }
   unroll<8>([&](auto row) {
@@ -2569,47 +2065,31 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
                                   const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
                                   real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + (m + d * 32), 1, d_blocks_carry + d * 50);
     }
     unroll<6, 4>([&](auto row, auto column) {
-      const vec x2 = v_load_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), column < 3 ? lanes : 2);
-      const vec t3 = v_gelu(x2);
-      v_store_some(d_blocks_mlp_2_copy + (column * 16 + m * 50 + row * 50), t3, column < 3 ? lanes : 2);
-      const vec t4 = v_gelu_gradient(x2);
-      const vec t5 = v_mul(sum[row][column], t4);
-      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50 + row * 50), t5, column < 3 ? lanes : 2);
+      const vec x0 = v_load_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), column < 3 ? lanes : 2);
+      const vec t1 = v_gelu(x0);
+      v_store_some(d_blocks_mlp_2_copy + (column * 16 + m * 50 + row * 50), t1, column < 3 ? lanes : 2);
+      const vec t2 = v_gelu_gradient(x0);
+      const vec t3 = v_mul(sum[row][column], t2);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50 + row * 50), t3, column < 3 ? lanes : 2);
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x6[4];
-      unroll<4>([&](auto column) {
-        x6[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x7 = v_set(blocks_mlp_2_weight[row + d * 32 + 30]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x6[column], x7, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + (d * 32 + 30), 1, d_blocks_carry + d * 50);
     }
     unroll<2, 4>([&](auto row, auto column) {
-      const vec x8 = v_load_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), column < 3 ? lanes : 2);
-      const vec t9 = v_gelu(x8);
-      v_store_some(d_blocks_mlp_2_copy + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
-      const vec t10 = v_gelu_gradient(x8);
-      const vec t11 = v_mul(sum[row][column], t10);
-      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + row * 50 + 1500), t11, column < 3 ? lanes : 2);
+      const vec x4 = v_load_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), column < 3 ? lanes : 2);
+      const vec t5 = v_gelu(x4);
+      v_store_some(d_blocks_mlp_2_copy + (column * 16 + row * 50 + 1500), t5, column < 3 ? lanes : 2);
+      const vec t6 = v_gelu_gradient(x4);
+      const vec t7 = v_mul(sum[row][column], t6);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + row * 50 + 1500), t7, column < 3 ? lanes : 2);
     });
   }
 }
@@ -2618,34 +2098,18 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
 static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const real* blocks_mlp_0_weight,
                                   real* d_blocks_mlp_0_einsum) {
   {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_0_weight[row + m * 8]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + m * 8, 1, d_blocks_mlp_1_multiply + m * 50);
     }
     unroll<6, 4>([&](auto row, auto column) {
       v_store_some(d_blocks_mlp_0_einsum + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
-      vec x2[4];
-      unroll<4>([&](auto column) {
-        x2[column] = v_load_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x3 = v_set(blocks_mlp_0_weight[row + m * 8 + 6]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (m * 8 + 6), 1, d_blocks_mlp_1_multiply + m * 50);
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store_some(d_blocks_mlp_0_einsum + (column * 16 + row * 50 + 300), sum[row][column], column < 3 ? lanes : 2);
@@ -2658,83 +2122,44 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
                                   const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
                                   real* d_blocks_mlp_0_copy, const real* blocks_norm2_rsqrt, const real* d_blocks_carry,
                                   real* d_blocks_add) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec x0 = v_load_some(d_blocks_mlp_0_einsum + (n + d * 50), some);
       const vec x1 = v_set(blocks_norm2_weight[d]);
       const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x3 = v_load_some(blocks_norm2_multiply + (n + d * 50), some);
       sum0 = v_fma(t2, x3, sum0);
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x4 = v_load_some(blocks_norm2_multiply + (n + d * 50), some);
       const vec x5 = v_set(blocks_norm2_weight[d]);
       const vec x6 = v_set(blocks_norm2_bias[d]);
       const vec t7 = v_fma(x4, x5, x6);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t7);
-      const vec x8 = v_load(blocks_norm2_rsqrt + n);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum0, t9);
-      const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_div(sum1, t9);
-      const vec t14 = v_sub(t12, t13);
-      const vec t15 = v_fnma(x4, t10, t14);
-      const vec x16 = v_load(d_blocks_carry + (n + d * 50));
-      const vec t17 = v_fma(x8, t15, x16);
-      v_store(d_blocks_add + (n + d * 50), t17);
+      v_store_some(d_blocks_mlp_0_copy + (n + d * 50), t7, some);
+      const vec x8 = v_load_some(blocks_norm2_rsqrt + n, some);
+      const vec t9 = v_div(sum0, v_set(real(8.0)));
+      const vec x10 = v_load_some(d_blocks_mlp_0_einsum + (n + d * 50), some);
+      const vec t11 = v_mul(x10, x5);
+      const vec t12 = v_div(sum1, v_set(real(8.0)));
+      const vec t13 = v_sub(t11, t12);
+      const vec t14 = v_fnma(x4, t9, t13);
+      const vec x15 = v_load_some(d_blocks_carry + (n + d * 50), some);
+      const vec t16 = v_fma(x8, t14, x15);
+      v_store_some(d_blocks_add + (n + d * 50), t16, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x18 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec x19 = v_set(blocks_norm2_weight[d]);
-      const vec t20 = v_mul(x18, x19);
-      const vec x21 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t20, x21, sum0);
-      sum1 = v_fma(x18, x19, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x22 = v_load_n(blocks_norm2_multiply + (d * 50 + 48), 2);
-      const vec x23 = v_set(blocks_norm2_weight[d]);
-      const vec x24 = v_set(blocks_norm2_bias[d]);
-      const vec t25 = v_fma(x22, x23, x24);
-      v_store_n(d_blocks_mlp_0_copy + (d * 50 + 48), t25, 2);
-      const vec x26 = v_load_n(blocks_norm2_rsqrt + 48, 2);
-      const vec t27 = v_set(real(8.0));
-      const vec t28 = v_div(sum0, t27);
-      const vec x29 = v_load_n(d_blocks_mlp_0_einsum + (d * 50 + 48), 2);
-      const vec t30 = v_mul(x29, x23);
-      const vec t31 = v_div(sum1, t27);
-      const vec t32 = v_sub(t30, t31);
-      const vec t33 = v_fnma(x22, t28, t32);
-      const vec x34 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-      const vec t35 = v_fma(x26, t33, x34);
-      v_store_n(d_blocks_add + (d * 50 + 48), t35, 2);
-    }
-  }
+  });
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_1_add,
                                  real* d_blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 50; n2 += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<5, 4> sum = v_zero();
     for (std::int64_t k = 0; k < 4; ++k) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(d_blocks_add + (column * 16 + k * 50 + 200), column < 3 ? lanes : 2);
-      });
-      unroll<5>([&](auto row) {
-        const vec x1 = v_set(blocks_mhsa_v_mappings_1_add[n2 + row + k * 50]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mhsa_v_mappings_1_add + (n2 + k * 50), 1, d_blocks_add + (k * 50 + 200));
     }
     unroll<5, 4>([&](auto row, auto column) {
       v_store_some(d_blocks_mhsa_einsum + (column * 16 + n2 * 50 + row * 50), sum[row][column], column < 3 ? lanes : 2);
@@ -2743,27 +2168,18 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
-                                        real* d_blocks_mhsa_einsum_2) {
+static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
+                                                    real* d_blocks_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+    Accumulators<5, 4> sum = v_zero();
+    along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
       vec x0[4];
-      unroll<4>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 50 + n2 + 200)); });
+      unroll<4>([&](auto column) { x0[column] = v_load_some(d_blocks_add + (column * 50 + n2 + 200), some); });
       unroll<5>([&](auto row) {
-        const vec x1 = v_load(blocks_mhsa_divide_2 + (n * 50 + row * 50 + n2));
+        const vec x1 = v_load_some(blocks_mhsa_divide_2 + (n * 50 + row * 50 + n2), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
       });
-    }
-    {
-      vec x2[4];
-      unroll<4>([&](auto column) { x2[column] = v_load_n(d_blocks_add + (column * 50 + 248), 2); });
-      unroll<5>([&](auto row) {
-        const vec x3 = v_load_n(blocks_mhsa_divide_2 + (n * 50 + row * 50 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
-      });
-    }
+    });
     unroll<5, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(d_blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
@@ -2775,77 +2191,41 @@ static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* bl
 static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
                                           const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
                                           real* d_blocks_mhsa_multiply, real* d_blocks_mhsa_multiply_2) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
-      const vec x1 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec x0 = v_load_some(d_blocks_mhsa_einsum + (n + n2 * 50), some);
+      const vec x1 = v_load_some(blocks_mhsa_divide_2 + (n + n2 * 50), some);
       sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec x3 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec x2 = v_load_some(d_blocks_mhsa_einsum_3 + (n + n2 * 50), some);
+      const vec x3 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
       sum1 = v_fma(x2, x3, sum1);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x4 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec x5 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
+      const vec x4 = v_load_some(blocks_mhsa_divide_2 + (n + n2 * 50), some);
+      const vec x5 = v_load_some(d_blocks_mhsa_einsum + (n + n2 * 50), some);
       const vec t6 = v_sub(x5, sum0);
       const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_set(real(0.5));
-      const vec t9 = v_mul(t7, t8);
-      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t9);
-      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x11 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec t12 = v_sub(x11, sum1);
-      const vec t13 = v_mul(x10, t12);
-      const vec t14 = v_mul(t13, t8);
-      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t14);
+      const vec t8 = v_mul(t7, v_set(real(0.5)));
+      v_store_some(d_blocks_mhsa_multiply + (n + n2 * 50), t8, some);
+      const vec x9 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
+      const vec x10 = v_load_some(d_blocks_mhsa_einsum_3 + (n + n2 * 50), some);
+      const vec t11 = v_sub(x10, sum1);
+      const vec t12 = v_mul(x9, t11);
+      const vec t13 = v_mul(t12, v_set(real(0.5)));
+      v_store_some(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t13, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x15 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec x16 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      sum0 = v_fma(x15, x16, sum0);
-      const vec x17 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
-      const vec x18 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      sum1 = v_fma(x17, x18, sum1);
-    }
-    for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x19 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
-      const vec x20 = v_load_n(d_blocks_mhsa_einsum + (n2 * 50 + 48), 2);
-      const vec t21 = v_sub(x20, sum0);
-      const vec t22 = v_mul(x19, t21);
-      const vec t23 = v_set(real(0.5));
-      const vec t24 = v_mul(t22, t23);
-      v_store_n(d_blocks_mhsa_multiply + (n2 * 50 + 48), t24, 2);
-      const vec x25 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
-      const vec x26 = v_load_n(d_blocks_mhsa_einsum_3 + (n2 * 50 + 48), 2);
-      const vec t27 = v_sub(x26, sum1);
-      const vec t28 = v_mul(x25, t27);
-      const vec t29 = v_mul(t28, t23);
-      v_store_n(d_blocks_mhsa_multiply_2 + (n2 * 50 + 48), t29, 2);
-    }
-  }
+  });
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
-                                          real* d_blocks_mhsa_einsum_4) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+static void blocks_mhsa_query_q_mappings_1_backward(
+    const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add, real* d_blocks_mhsa_einsum_4) {
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_mhsa_multiply + (column * 16 + n2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_k_mappings_1_add[row * 50 + n2]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_k_mappings_1_add + n2, 50, d_blocks_mhsa_multiply + n2 * 50);
   }
   unroll<4, 4>([&](auto row, auto column) {
     v_store_some(d_blocks_mhsa_einsum_4 + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
@@ -2854,27 +2234,20 @@ static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, co
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 // for 2 kernels of the plan, of which this is the first
-static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
-                                          real* d_blocks_mhsa_einsum_5) {
+static void blocks_mhsa_key_k_mappings_1_backward(
+    const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add, real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+    Accumulators<5, 4> sum = v_zero();
+    along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
       vec x1[4];
-      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_q_mappings_1_add + (column * 50 + n2)); });
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_some(blocks_mhsa_q_mappings_1_add + (column * 50 + n2), some);
+      });
       unroll<5>([&](auto row) {
-        const vec x0 = v_load(d_blocks_mhsa_multiply + (n * 50 + row * 50 + n2));
+        const vec x0 = v_load_some(d_blocks_mhsa_multiply + (n * 50 + row * 50 + n2), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
       });
-    }
-    {
-      vec x3[4];
-      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_q_mappings_1_add + (column * 50 + 48), 2); });
-      unroll<5>([&](auto row) {
-        const vec x2 = v_load_n(d_blocks_mhsa_multiply + (n * 50 + row * 50 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-      });
-    }
+    });
     unroll<5, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(d_blocks_mhsa_einsum_5 + (n + row + column * 50), all, 1);
@@ -2886,47 +2259,30 @@ static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, co
 static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4,
                                               const real* blocks_mhsa_q_mappings_1_weight,
                                               const real* d_blocks_mhsa_add, real* d_blocks_norm1_concat) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_mhsa_einsum_4 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_q_mappings_1_weight + k2 * 4, 1, d_blocks_mhsa_einsum_4 + k2 * 50);
   }
   unroll<4, 4>([&](auto row, auto column) {
-    const vec x2 = v_load_some(d_blocks_mhsa_add + (column * 16 + row * 50), column < 3 ? lanes : 2);
-    const vec t3 = v_add(x2, sum[row][column]);
-    v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50 + 200), t3, column < 3 ? lanes : 2);
+    const vec x0 = v_load_some(d_blocks_mhsa_add + (column * 16 + row * 50), column < 3 ? lanes : 2);
+    const vec t1 = v_add(x0, sum[row][column]);
+    v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50 + 200), t1, column < 3 ? lanes : 2);
   });
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* blocks_mhsa_divide,
-                                          real* d_blocks_mhsa_einsum_6) {
+static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, const real* blocks_mhsa_divide,
+                                                    real* d_blocks_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+    Accumulators<5, 4> sum = v_zero();
+    along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
       vec x0[4];
-      unroll<4>([&](auto column) { x0[column] = v_load(d_blocks_add + (column * 50 + n2)); });
+      unroll<4>([&](auto column) { x0[column] = v_load_some(d_blocks_add + (column * 50 + n2), some); });
       unroll<5>([&](auto row) {
-        const vec x1 = v_load(blocks_mhsa_divide + (n * 50 + row * 50 + n2));
+        const vec x1 = v_load_some(blocks_mhsa_divide + (n * 50 + row * 50 + n2), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
       });
-    }
-    {
-      vec x2[4];
-      unroll<4>([&](auto column) { x2[column] = v_load_n(d_blocks_add + (column * 50 + 48), 2); });
-      unroll<5>([&](auto row) {
-        const vec x3 = v_load_n(blocks_mhsa_divide + (n * 50 + row * 50 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
-      });
-    }
+    });
     unroll<5, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(d_blocks_mhsa_einsum_6 + (n + row + column * 50), all, 1);
@@ -2939,60 +2295,32 @@ static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* 
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
                                   const real* blocks_norm1_multiply, const real* blocks_norm1_rsqrt,
                                   const real* d_blocks_add, real* d_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x0 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
       const vec x1 = v_set(blocks_norm1_weight[d]);
       const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec x3 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
       sum0 = v_fma(t2, x3, sum0);
       sum1 = v_fma(x0, x1, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_norm1_rsqrt + n);
-      const vec x5 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x9 = v_set(blocks_norm1_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec x14 = v_load(d_blocks_add + (n + d * 50));
-      const vec t15 = v_fma(x4, t13, x14);
-      v_store(d_blocks_carry_next + (n + d * 50), t15);
+      const vec x4 = v_load_some(blocks_norm1_rsqrt + n, some);
+      const vec x5 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
+      const vec t6 = v_div(sum0, v_set(real(8.0)));
+      const vec x7 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
+      const vec x8 = v_set(blocks_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_div(sum1, v_set(real(8.0)));
+      const vec t11 = v_sub(t9, t10);
+      const vec t12 = v_fnma(x5, t6, t11);
+      const vec x13 = v_load_some(d_blocks_add + (n + d * 50), some);
+      const vec t14 = v_fma(x4, t12, x13);
+      v_store_some(d_blocks_carry_next + (n + d * 50), t14, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x16 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x17 = v_set(blocks_norm1_weight[d]);
-      const vec t18 = v_mul(x16, x17);
-      const vec x19 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(t18, x19, sum0);
-      sum1 = v_fma(x16, x17, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x21 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t22 = v_set(real(8.0));
-      const vec t23 = v_div(sum0, t22);
-      const vec x24 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x25 = v_set(blocks_norm1_weight[d]);
-      const vec t26 = v_mul(x24, x25);
-      const vec t27 = v_div(sum1, t22);
-      const vec t28 = v_sub(t26, t27);
-      const vec t29 = v_fnma(x21, t23, t28);
-      const vec x30 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec t31 = v_fma(x20, t29, x30);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t31, 2);
-    }
-  }
+  });
 }
 
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
@@ -3003,29 +2331,18 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t m = 0; m < 30; m += 6) {
-      vec sum[4][6];
-      unroll<4, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 6> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 16) {
+        along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
           vec x1[6];
           unroll<6>([&](auto column) {
-            x1[column] = v_load(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + n));
+            x1[column] = v_load_some(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + n), some);
           });
           unroll<4>([&](auto row) {
-            const vec x0 = v_load(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n));
+            const vec x0 = v_load_some(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n), some);
             unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
           });
-        }
-        {
-          vec x3[6];
-          unroll<6>([&](auto column) {
-            x3[column] = v_load_n(d_blocks_mlp_2_copy + (m * 50 + column * 50 + b * 27088 + 48), 2);
-          });
-          unroll<4>([&](auto row) {
-            const vec x2 = v_load_n(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + 48), 2);
-            unroll<6>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-          });
-        }
+        });
       }
       unroll<4, 6>([&](auto row, auto column) {
         const vec all = v_set(v_sum(sum[row][column]));
@@ -3033,29 +2350,18 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
       });
     }
     {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 16) {
-          vec x5[2];
+        along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+          vec x3[2];
           unroll<2>([&](auto column) {
-            x5[column] = v_load(d_blocks_mlp_2_copy + (column * 50 + b * 27088 + n + 1500));
+            x3[column] = v_load_some(d_blocks_mlp_2_copy + (column * 50 + b * 27088 + n + 1500), some);
           });
           unroll<4>([&](auto row) {
-            const vec x4 = v_load(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n));
-            unroll<2>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+            const vec x2 = v_load_some(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + n), some);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
           });
-        }
-        {
-          vec x7[2];
-          unroll<2>([&](auto column) {
-            x7[column] = v_load_n(d_blocks_mlp_2_copy + (column * 50 + b * 27088 + 1548), 2);
-          });
-          unroll<4>([&](auto row) {
-            const vec x6 = v_load_n(d_blocks_carry + (d * 50 + row * 50 + b * 27088 + 48), 2);
-            unroll<2>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
-          });
-        }
+        });
       }
       unroll<4, 2>([&](auto row, auto column) {
         const vec all = v_set(v_sum(sum[row][column]));
@@ -3071,18 +2377,13 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum[8];
-    unroll<8>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t n = 0; n < 48; n += 16) {
+      along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
         unroll<8>([&](auto row) {
-          const vec x0 = v_load(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + row * 50));
-          sum[row] = v_add(sum[row], x0);
+          const vec x0 = v_load_some(d_blocks_mlp_1_multiply + (b * 27088 + n + m * 50 + row * 50), some);
+          sum[row] = v_add(sum[row], v_keep_some(x0, some, real(0.0)));
         });
-      }
-      unroll<8>([&](auto row) {
-        const vec x1 = v_load_n(d_blocks_mlp_1_multiply + (b * 27088 + m * 50 + row * 50 + 48), 2);
-        sum[row] = v_add(sum[row], v_keep_n(x1, 2, real(0.0)));
       });
     }
     unroll<8>([&](auto row) {
@@ -3100,27 +2401,18 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 4) {
     {
-      vec sum[4][6];
-      unroll<4, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 6> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 16) {
+        along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
           vec x1[6];
-          unroll<6>([&](auto column) { x1[column] = v_load(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + n)); });
+          unroll<6>([&](auto column) {
+            x1[column] = v_load_some(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + n), some);
+          });
           unroll<4>([&](auto row) {
-            const vec x0 = v_load(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n));
+            const vec x0 = v_load_some(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n), some);
             unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
           });
-        }
-        {
-          vec x3[6];
-          unroll<6>([&](auto column) {
-            x3[column] = v_load_n(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + 48), 2);
-          });
-          unroll<4>([&](auto row) {
-            const vec x2 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + 48), 2);
-            unroll<6>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-          });
-        }
+        });
       }
       unroll<4, 6>([&](auto row, auto column) {
         const vec all = v_set(v_sum(sum[row][column]));
@@ -3128,29 +2420,18 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
       });
     }
     {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 16) {
-          vec x5[2];
+        along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+          vec x3[2];
           unroll<2>([&](auto column) {
-            x5[column] = v_load(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + n + 300));
+            x3[column] = v_load_some(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + n + 300), some);
           });
           unroll<4>([&](auto row) {
-            const vec x4 = v_load(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n));
-            unroll<2>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+            const vec x2 = v_load_some(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + n), some);
+            unroll<2>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
           });
-        }
-        {
-          vec x7[2];
-          unroll<2>([&](auto column) {
-            x7[column] = v_load_n(d_blocks_mlp_0_copy + (column * 50 + b * 27088 + 348), 2);
-          });
-          unroll<4>([&](auto row) {
-            const vec x6 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + b * 27088 + 48), 2);
-            unroll<2>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
-          });
-        }
+        });
       }
       unroll<4, 2>([&](auto row, auto column) {
         const vec all = v_set(v_sum(sum[row][column]));
@@ -3178,18 +2459,13 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
                                                 const real* d_blocks_carry_next, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
+    along_row<49, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       unroll<8>([&](auto row) {
-        const vec x0 = v_load(d_blocks_carry_next + (b * 27088 + n + row * 50 + 1));
-        sum[row] = v_add(sum[row], x0);
+        const vec x0 = v_load_some(d_blocks_carry_next + (b * 27088 + n + row * 50 + 1), some);
+        sum[row] = v_add(sum[row], v_keep_some(x0, some, real(0.0)));
       });
-    }
-    unroll<8>([&](auto row) {
-      const vec x1 = v_load_n(d_blocks_carry_next + (b * 27088 + row * 50 + 49), 1);
-      sum[row] = v_add(sum[row], v_keep_n(x1, 1, real(0.0)));
     });
   }
   unroll<8>([&](auto row) {
@@ -3206,27 +2482,18 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t c = 0; c < 12; c += 6) {
-      vec sum[4][6];
-      unroll<4, 6>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 6> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 16) {
+        along_row<49, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
           vec x1[6];
-          unroll<6>([&](auto column) { x1[column] = v_load(rearrange + (c * 49 + column * 49 + b * 27088 + n)); });
+          unroll<6>([&](auto column) {
+            x1[column] = v_load_some(rearrange + (c * 49 + column * 49 + b * 27088 + n), some);
+          });
           unroll<4>([&](auto row) {
-            const vec x0 = v_load(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1));
+            const vec x0 = v_load_some(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1), some);
             unroll<6>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
           });
-        }
-        {
-          vec x3[6];
-          unroll<6>([&](auto column) {
-            x3[column] = v_load_n(rearrange + (c * 49 + column * 49 + b * 27088 + 48), 1);
-          });
-          unroll<4>([&](auto row) {
-            const vec x2 = v_load_n(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + 49), 1);
-            unroll<6>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-          });
-        }
+        });
       }
       unroll<4, 6>([&](auto row, auto column) {
         const vec all = v_set(v_sum(sum[row][column]));
@@ -3234,25 +2501,18 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
       });
     }
     {
-      vec sum[4][4];
-      unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t n = 0; n < 48; n += 16) {
-          vec x5[4];
-          unroll<4>([&](auto column) { x5[column] = v_load(rearrange + (column * 49 + b * 27088 + n + 588)); });
-          unroll<4>([&](auto row) {
-            const vec x4 = v_load(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1));
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+        along_row<49, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+          vec x3[4];
+          unroll<4>([&](auto column) {
+            x3[column] = v_load_some(rearrange + (column * 49 + b * 27088 + n + 588), some);
           });
-        }
-        {
-          vec x7[4];
-          unroll<4>([&](auto column) { x7[column] = v_load_n(rearrange + (column * 49 + b * 27088 + 636), 1); });
           unroll<4>([&](auto row) {
-            const vec x6 = v_load_n(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + 49), 1);
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x6, x7[column], sum[row][column]); });
+            const vec x2 = v_load_some(d_blocks_carry_next + (d * 50 + row * 50 + b * 27088 + n + 1), some);
+            unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
           });
-        }
+        });
       }
       unroll<4, 4>([&](auto row, auto column) {
         const vec all = v_set(v_sum(sum[row][column]));
@@ -3280,82 +2540,58 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
                                          real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t b = begin; b < end; ++b) {
-      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i), 50, 8);
-      sum = v_add(sum, x0);
-    }
-    v_store_n(partial + (chunk * 8 + i * 8), sum, 8);
+  vec sum = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    const vec x0 = v_load_strided(d_blocks_carry_next + b * 27088, 50, 8);
+    sum = v_add(sum, x0);
   }
-}
-
-// b < B (summed), i < 1, d < D=8; lanes along d
-static void class_token_gradient_sum(const Group& group, real* gradient_class_token, const real* partial) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    if (group.first > 0) sum0 = v_load_n(gradient_class_token + i * 8, 8);
-    for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-      sum0 = v_add(sum0, v_load_n(partial + (chunk * 8 + i * 8), 8));
-    }
-    v_store_n(gradient_class_token + i * 8, sum0, 8);
-  }
+  v_store_n(partial + chunk * 8, sum, 8);
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
     const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[i * 4 + k2]);
-      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-      sum = v_fma(x0, x1, sum);
-    }
-    const vec x2 = v_load_strided(d_blocks_1_mhsa_add + i, 50, 4);
-    const vec t3 = v_add(x2, sum);
-    const vec x4 = v_load_n(blocks_1_norm1_weight + 4, 4);
-    const vec t5 = v_mul(t3, x4);
-    v_store_strided(d_blocks_1_norm1_concat + (i + 200), 50, t5, 4);
+  vec sum = v_zero();
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k2]);
+    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
+    sum = v_fma(x0, x1, sum);
   }
+  const vec x2 = v_load_strided(d_blocks_1_mhsa_add, 50, 4);
+  const vec t3 = v_add(x2, sum);
+  const vec x4 = v_load_n(blocks_1_norm1_weight + 4, 4);
+  const vec t5 = v_mul(t3, x4);
+  v_store_strided(d_blocks_1_norm1_concat + 200, 50, t5, 4);
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum = v_zero();
-    for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[i * 4 + k2]);
-      const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-      sum = v_fma(x0, x1, sum);
-    }
-    const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2 + i, 50, 4);
-    const vec t3 = v_add(x2, sum);
-    const vec x4 = v_load_n(blocks_1_norm1_weight, 4);
-    const vec t5 = v_mul(t3, x4);
-    v_store_strided(d_blocks_1_norm1_concat + i, 50, t5, 4);
+  vec sum = v_zero();
+  for (std::int64_t k2 = 0; k2 < 4; ++k2) {
+    const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k2]);
+    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
+    sum = v_fma(x0, x1, sum);
   }
+  const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2, 50, 4);
+  const vec t3 = v_add(x2, sum);
+  const vec x4 = v_load_n(blocks_1_norm1_weight, 4);
+  const vec t5 = v_mul(t3, x4);
+  v_store_strided(d_blocks_1_norm1_concat, 50, t5, 4);
 }
 
 // b < B, i < 49, k < K=4; lanes along i
-static void blocks_1_norm1_multiply_backward_2(const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight,
-                                               real* d_blocks_1_norm1_concat) {
+static void blocks_1_norm1_multiply_of_slice_backward(
+    const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t i = 0; i < 48; i += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
+    along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1), some);
       const vec x1 = v_set(blocks_1_norm1_weight[k]);
       const vec t2 = v_mul(x0, x1);
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), t2);
-    }
-    {
-      const vec x3 = v_load_n(d_blocks_1_mhsa_add_2 + (k * 50 + 49), 1);
-      const vec x4 = v_set(blocks_1_norm1_weight[k]);
-      const vec t5 = v_mul(x3, x4);
-      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 49), t5, 1);
-    }
+      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 1), t2, some);
+    });
   }
 }
 
@@ -3363,18 +2599,12 @@ static void blocks_1_norm1_multiply_backward_2(const real* d_blocks_1_mhsa_add_2
 static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
                                              real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
-    for (std::int64_t i = 0; i < 48; i += 16) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
+    along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(d_blocks_1_mhsa_add + (i + k * 50 + 1), some);
       const vec x1 = v_set(blocks_1_norm1_weight[k + 4]);
       const vec t2 = v_mul(x0, x1);
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), t2);
-    }
-    {
-      const vec x3 = v_load_n(d_blocks_1_mhsa_add + (k * 50 + 49), 1);
-      const vec x4 = v_set(blocks_1_norm1_weight[k + 4]);
-      const vec t5 = v_mul(x3, x4);
-      v_store_n(d_blocks_1_norm1_concat + (k * 50 + 249), t5, 1);
-    }
+      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 201), t2, some);
+    });
   }
 }
 
@@ -3382,50 +2612,27 @@ static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, co
 static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply,
                                                    const real* blocks_1_norm1_rsqrt, real* d_blocks_1_norm1_multiply) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x1 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec x0 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
+      const vec x1 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
       sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t4 = v_set(real(8.0));
-      const vec t5 = v_div(sum0, t4);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec t7 = v_div(sum1, t4);
-      const vec t8 = v_sub(x6, t7);
-      const vec t9 = v_fnma(x3, t5, t8);
-      const vec t10 = v_mul(x2, t9);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t10);
+      const vec x2 = v_load_some(blocks_1_norm1_rsqrt + n, some);
+      const vec x3 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
+      const vec t4 = v_div(sum0, v_set(real(8.0)));
+      const vec x5 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
+      const vec t6 = v_div(sum1, v_set(real(8.0)));
+      const vec t7 = v_sub(x5, t6);
+      const vec t8 = v_fnma(x3, t4, t7);
+      const vec t9 = v_mul(x2, t8);
+      v_store_some(d_blocks_1_norm1_multiply + (n + d * 50), t9, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x11 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec x12 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(x11, x12, sum0);
-      sum1 = v_add(sum1, x11);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x13 = v_load_n(blocks_1_norm1_rsqrt + 48, 2);
-      const vec x14 = v_load_n(blocks_1_norm1_multiply + (d * 50 + 48), 2);
-      const vec t15 = v_set(real(8.0));
-      const vec t16 = v_div(sum0, t15);
-      const vec x17 = v_load_n(d_blocks_1_norm1_concat + (d * 50 + 48), 2);
-      const vec t18 = v_div(sum1, t15);
-      const vec t19 = v_sub(x17, t18);
-      const vec t20 = v_fnma(x14, t16, t19);
-      const vec t21 = v_mul(x13, t20);
-      v_store_n(d_blocks_1_norm1_multiply + (d * 50 + 48), t21, 2);
-    }
-  }
+  });
 }
 
 // b < B (summed); lanes along b
@@ -3455,43 +2662,27 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
 static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + (m + d * 32), 1, d_blocks_carry + d * 50);
     }
     unroll<6, 4>([&](auto row, auto column) {
-      const vec x2 = v_load_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), column < 3 ? lanes : 2);
-      const vec t3 = v_gelu_gradient(x2);
-      const vec t4 = v_mul(sum[row][column], t3);
-      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50 + row * 50), t4, column < 3 ? lanes : 2);
+      const vec x0 = v_load_some(blocks_mlp_0_add + (column * 16 + m * 50 + row * 50), column < 3 ? lanes : 2);
+      const vec t1 = v_gelu_gradient(x0);
+      const vec t2 = v_mul(sum[row][column], t1);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + m * 50 + row * 50), t2, column < 3 ? lanes : 2);
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x5[4];
-      unroll<4>([&](auto column) {
-        x5[column] = v_load_some(d_blocks_carry + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x6 = v_set(blocks_mlp_2_weight[row + d * 32 + 30]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x5[column], x6, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + (d * 32 + 30), 1, d_blocks_carry + d * 50);
     }
     unroll<2, 4>([&](auto row, auto column) {
-      const vec x7 = v_load_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), column < 3 ? lanes : 2);
-      const vec t8 = v_gelu_gradient(x7);
-      const vec t9 = v_mul(sum[row][column], t8);
-      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + row * 50 + 1500), t9, column < 3 ? lanes : 2);
+      const vec x3 = v_load_some(blocks_mlp_0_add + (column * 16 + row * 50 + 1500), column < 3 ? lanes : 2);
+      const vec t4 = v_gelu_gradient(x3);
+      const vec t5 = v_mul(sum[row][column], t4);
+      v_store_some(d_blocks_mlp_1_multiply + (column * 16 + row * 50 + 1500), t5, column < 3 ? lanes : 2);
     });
   }
 }
@@ -3500,25 +2691,17 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
 static void blocks_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
     const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_mhsa_einsum_4 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_q_mappings_1_weight + k2 * 4, 1, d_blocks_mhsa_einsum_4 + k2 * 50);
   }
   unroll<4>([&](auto row) {
-    const vec x4 = v_set(blocks_norm1_weight[row + 4]);
+    const vec x2 = v_set(blocks_norm1_weight[row + 4]);
     unroll<4>([&](auto column) {
-      const vec x2 = v_load_some(d_blocks_mhsa_add + (column * 16 + row * 50), column < 3 ? lanes : 2);
-      const vec t3 = v_add(x2, sum[row][column]);
-      const vec t5 = v_mul(t3, x4);
-      v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50 + 200), t5, column < 3 ? lanes : 2);
+      const vec x0 = v_load_some(d_blocks_mhsa_add + (column * 16 + row * 50), column < 3 ? lanes : 2);
+      const vec t1 = v_add(x0, sum[row][column]);
+      const vec t3 = v_mul(t1, x2);
+      v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50 + 200), t3, column < 3 ? lanes : 2);
     });
   });
 }
@@ -3527,25 +2710,17 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
 static void blocks_mhsa_q_mappings_0_backward(
     const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
     const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
-  vec sum[4][4];
-  unroll<4, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+  Accumulators<4, 4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    vec x0[4];
-    unroll<4>([&](auto column) {
-      x0[column] = v_load_some(d_blocks_mhsa_einsum_7 + (column * 16 + k2 * 50), column < 3 ? lanes : 2);
-    });
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
-      unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-    });
+    rank_one_update<2>(sum, blocks_mhsa_q_mappings_0_weight + k2 * 4, 1, d_blocks_mhsa_einsum_7 + k2 * 50);
   }
   unroll<4>([&](auto row) {
-    const vec x4 = v_set(blocks_norm1_weight[row]);
+    const vec x2 = v_set(blocks_norm1_weight[row]);
     unroll<4>([&](auto column) {
-      const vec x2 = v_load_some(d_blocks_mhsa_add_2 + (column * 16 + row * 50), column < 3 ? lanes : 2);
-      const vec t3 = v_add(x2, sum[row][column]);
-      const vec t5 = v_mul(t3, x4);
-      v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50), t5, column < 3 ? lanes : 2);
+      const vec x0 = v_load_some(d_blocks_mhsa_add_2 + (column * 16 + row * 50), column < 3 ? lanes : 2);
+      const vec t1 = v_add(x0, sum[row][column]);
+      const vec t3 = v_mul(t1, x2);
+      v_store_some(d_blocks_norm1_concat + (column * 16 + row * 50), t3, column < 3 ? lanes : 2);
     });
   });
 }
@@ -3554,60 +2729,35 @@ static void blocks_mhsa_q_mappings_0_backward(
 static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
                                                  const real* blocks_norm1_rsqrt, const real* d_blocks_add,
                                                  real* d_blocks_carry_next) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec x0 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
+      const vec x1 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
       sum0 = v_fma(x0, x1, sum0);
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load(blocks_norm1_rsqrt + n);
-      const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t4 = v_set(real(8.0));
-      const vec t5 = v_div(sum0, t4);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t7 = v_div(sum1, t4);
-      const vec t8 = v_sub(x6, t7);
-      const vec t9 = v_fnma(x3, t5, t8);
-      const vec x10 = v_load(d_blocks_add + (n + d * 50));
-      const vec t11 = v_fma(x2, t9, x10);
-      v_store(d_blocks_carry_next + (n + d * 50), t11);
+      const vec x2 = v_load_some(blocks_norm1_rsqrt + n, some);
+      const vec x3 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
+      const vec t4 = v_div(sum0, v_set(real(8.0)));
+      const vec x5 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
+      const vec t6 = v_div(sum1, v_set(real(8.0)));
+      const vec t7 = v_sub(x5, t6);
+      const vec t8 = v_fnma(x3, t4, t7);
+      const vec x9 = v_load_some(d_blocks_add + (n + d * 50), some);
+      const vec t10 = v_fma(x2, t8, x9);
+      v_store_some(d_blocks_carry_next + (n + d * 50), t10, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x12 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec x13 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      sum0 = v_fma(x12, x13, sum0);
-      sum1 = v_add(sum1, x12);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x14 = v_load_n(blocks_norm1_rsqrt + 48, 2);
-      const vec x15 = v_load_n(blocks_norm1_multiply + (d * 50 + 48), 2);
-      const vec t16 = v_set(real(8.0));
-      const vec t17 = v_div(sum0, t16);
-      const vec x18 = v_load_n(d_blocks_norm1_concat + (d * 50 + 48), 2);
-      const vec t19 = v_div(sum1, t16);
-      const vec t20 = v_sub(x18, t19);
-      const vec t21 = v_fnma(x15, t17, t20);
-      const vec x22 = v_load_n(d_blocks_add + (d * 50 + 48), 2);
-      const vec t23 = v_fma(x14, t21, x22);
-      v_store_n(d_blocks_carry_next + (d * 50 + 48), t23, 2);
-    }
-  }
+  });
 }
 
 // b < B, n < N=49, c < C*P*P=16, d < D=8 (summed); lanes along c
 static void linear_mapper_backward(const real* d_blocks_carry_next, const real* linear_mapper_weight,
                                    real* d_linear_mapper_einsum) {
   for (std::int64_t n = 0; n < 49; n += 7) {
-    vec sum[7];
-    unroll<7>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<7> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(linear_mapper_weight + d * 16);
       unroll<7>([&](auto row) {
@@ -3621,13 +2771,11 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
 
 // b < B, c < C=1, gh < GH=7, p < P=4, gw < GW=7, p2 < P=4; lanes along p2
 static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_images) {
-  for (std::int64_t c = 0; c < 1; ++c) {
-    for (std::int64_t gh = 0; gh < 7; ++gh) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t gw = 0; gw < 7; ++gw) {
-          const vec x0 = v_load_n(d_linear_mapper_einsum + (c * 16 + gh * 112 + p * 4 + gw * 16), 4);
-          v_store_n(gradient_images + (c * 784 + gh * 112 + p * 28 + gw * 4), x0, 4);
-        }
+  for (std::int64_t gh = 0; gh < 7; ++gh) {
+    for (std::int64_t p = 0; p < 4; ++p) {
+      for (std::int64_t gw = 0; gw < 7; ++gw) {
+        const vec x0 = v_load_n(d_linear_mapper_einsum + (gh * 112 + p * 4 + gw * 16), 4);
+        v_store_n(gradient_images + (gh * 112 + p * 28 + gw * 4), x0, 4);
       }
     }
   }
@@ -3639,54 +2787,44 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p + 16 <= end; p += 16) {
     const vec x0 = v_load(moment1 + p);
-    const vec t1 = v_set(real(0.9));
-    const vec x2 = v_load(gradients + p);
-    const vec t3 = v_set(real(0.09999999999999998));
-    const vec t4 = v_mul(x2, t3);
-    const vec t5 = v_fma(x0, t1, t4);
-    v_store(moment1_2 + p, t5);
-    const vec x6 = v_load(moment2 + p);
-    const vec t7 = v_set(real(0.999));
-    const vec t8 = v_mul(x2, x2);
-    const vec t9 = v_set(real(0.0010000000000000009));
-    const vec t10 = v_mul(t8, t9);
-    const vec t11 = v_fma(x6, t7, t10);
-    v_store(moment2_2 + p, t11);
-    const vec t12 = v_sqrt(t11);
-    const vec x13 = v_set(second_correction[0]);
-    const vec t14 = v_set(real(1e-08));
-    const vec t15 = v_fma(t12, x13, t14);
-    const vec t16 = v_div(t5, t15);
-    const vec x17 = v_set(learning_rate_corrected[0]);
-    const vec x18 = v_load(parameters + p);
-    const vec t19 = v_fnma(t16, x17, x18);
-    v_store(parameters_2 + p, t19);
+    const vec x1 = v_load(gradients + p);
+    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
+    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
+    v_store(moment1_2 + p, t3);
+    const vec x4 = v_load(moment2 + p);
+    const vec t5 = v_mul(x1, x1);
+    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
+    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
+    v_store(moment2_2 + p, t7);
+    const vec t8 = v_sqrt(t7);
+    const vec x9 = v_set(second_correction[0]);
+    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
+    const vec t11 = v_div(t3, t10);
+    const vec x12 = v_set(learning_rate_corrected[0]);
+    const vec x13 = v_load(parameters + p);
+    const vec t14 = v_fnma(t11, x12, x13);
+    v_store(parameters_2 + p, t14);
   }
   const std::int64_t p_rest = begin + (end - begin) / 16 * 16;
   if (p_rest < end) {
-    const vec x20 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
-    const vec t21 = v_set(real(0.9));
-    const vec x22 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
-    const vec t23 = v_set(real(0.09999999999999998));
-    const vec t24 = v_mul(x22, t23);
-    const vec t25 = v_fma(x20, t21, t24);
-    v_store_n(moment1_2 + p_rest, t25, static_cast<int>(end - p_rest));
-    const vec x26 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
-    const vec t27 = v_set(real(0.999));
-    const vec t28 = v_mul(x22, x22);
-    const vec t29 = v_set(real(0.0010000000000000009));
-    const vec t30 = v_mul(t28, t29);
-    const vec t31 = v_fma(x26, t27, t30);
-    v_store_n(moment2_2 + p_rest, t31, static_cast<int>(end - p_rest));
-    const vec t32 = v_sqrt(t31);
-    const vec x33 = v_set(second_correction[0]);
-    const vec t34 = v_set(real(1e-08));
-    const vec t35 = v_fma(t32, x33, t34);
-    const vec t36 = v_div(t25, t35);
-    const vec x37 = v_set(learning_rate_corrected[0]);
-    const vec x38 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
-    const vec t39 = v_fnma(t36, x37, x38);
-    v_store_n(parameters_2 + p_rest, t39, static_cast<int>(end - p_rest));
+    const vec x15 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
+    const vec x16 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
+    const vec t17 = v_mul(x16, v_set(real(0.09999999999999998)));
+    const vec t18 = v_fma(x15, v_set(real(0.9)), t17);
+    v_store_n(moment1_2 + p_rest, t18, static_cast<int>(end - p_rest));
+    const vec x19 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
+    const vec t20 = v_mul(x16, x16);
+    const vec t21 = v_mul(t20, v_set(real(0.0010000000000000009)));
+    const vec t22 = v_fma(x19, v_set(real(0.999)), t21);
+    v_store_n(moment2_2 + p_rest, t22, static_cast<int>(end - p_rest));
+    const vec t23 = v_sqrt(t22);
+    const vec x24 = v_set(second_correction[0]);
+    const vec t25 = v_fma(t23, x24, v_set(real(1e-08)));
+    const vec t26 = v_div(t18, t25);
+    const vec x27 = v_set(learning_rate_corrected[0]);
+    const vec x28 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
+    const vec t29 = v_fnma(t26, x27, x28);
+    v_store_n(parameters_2 + p_rest, t29, static_cast<int>(end - p_rest));
   }
 }
 
@@ -3694,34 +2832,18 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
 static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
                                           real* linear_mapper_einsum) {
   {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t c = 0; c < 16; ++c) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(linear_mapper_weight[row * 16 + c]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<1>(sum, linear_mapper_weight + c, 16, rearrange + c * 49);
     }
     unroll<6, 4>([&](auto row, auto column) {
       v_store_some(linear_mapper_einsum + (column * 16 + row * 49), sum[row][column], column < 3 ? lanes : 1);
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t c = 0; c < 16; ++c) {
-      vec x2[4];
-      unroll<4>([&](auto column) {
-        x2[column] = v_load_some(rearrange + (column * 16 + c * 49), column < 3 ? lanes : 1);
-      });
-      unroll<2>([&](auto row) {
-        const vec x3 = v_set(linear_mapper_weight[row * 16 + c + 96]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
-      });
+      rank_one_update<1>(sum, linear_mapper_weight + (c + 96), 16, rearrange + c * 49);
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store_some(linear_mapper_einsum + (column * 16 + row * 49 + 294), sum[row][column], column < 3 ? lanes : 1);
@@ -3732,87 +2854,55 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
 // b < B, n < N=49 (row), d < D=8 (row); lanes along n
 static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
                                       real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
-  vec sum0[3];
-  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+  Accumulators<3> sum0 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    {
-      const vec x1 = v_set(linear_mapper_bias[d]);
-      unroll<3>([&](auto column) {
-        const vec x0 = v_load(linear_mapper_einsum + (column * 16 + d * 49));
-        const vec t2 = v_add(x0, x1);
-        const vec t3 = v_neg(t2);
-        const vec t4 = v_max(t2, t3);
-        sum0[column] = v_add(sum0[column], t4);
-      });
-    }
-    {
-      const vec x5 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x6 = v_set(linear_mapper_bias[d]);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum0[0] = v_add(sum0[0], v_keep_n(t9, 1, real(0.0)));
-    }
+    const vec x1 = v_set(linear_mapper_bias[d]);
+    along_row<49, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(linear_mapper_einsum + (n + d * 49), some);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0[way] = v_add(sum0[way], v_keep_some(t4, some, real(0.0)));
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
-  const vec t10 = v_set(real(0.002551020408163265));
-  const vec t11 = v_mul(row0, t10);
-  v_store_n(magnitude_0, t11, 1);
+  const vec t5 = v_mul(row0, v_set(real(0.002551020408163265)));
+  v_store_n(magnitude_0, t5, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x12 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x13 = v_set(linear_mapper_bias[d]);
-      const vec t14 = v_add(x12, x13);
-      const vec x15 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t16 = v_add(t14, x15);
-      v_store(concat + (n + d * 50 + 1), t16);
-    }
-    {
-      const vec x17 = v_load_n(linear_mapper_einsum + (d * 49 + 48), 1);
-      const vec x18 = v_set(linear_mapper_bias[d]);
-      const vec t19 = v_add(x17, x18);
-      const vec x20 = v_load_n(sinusoidal_50x8 + (d * 50 + 49), 1);
-      const vec t21 = v_add(t19, x20);
-      v_store_n(concat + (d * 50 + 49), t21, 1);
-    }
+    const vec x7 = v_set(linear_mapper_bias[d]);
+    along_row<49, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x6 = v_load_some(linear_mapper_einsum + (n + d * 49), some);
+      const vec t8 = v_add(x6, x7);
+      const vec x9 = v_load_some(sinusoidal_50x8 + (n + d * 50 + 1), some);
+      const vec t10 = v_add(t8, x9);
+      v_store_some(concat + (n + d * 50 + 1), t10, some);
+    });
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
-static void inspect_2(const real* concat, real* magnitude_1) {
-  vec sum0[3];
-  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
+static void inspect_multiply(const real* concat, real* magnitude_1) {
+  Accumulators<3> sum0 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    unroll<3>([&](auto column) {
-      const vec x0 = v_load(concat + (column * 16 + d * 50));
+    along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(concat + (n + d * 50), some);
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
-      sum0[column] = v_add(sum0[column], t2);
+      sum0[way] = v_add(sum0[way], v_keep_some(t2, some, real(0.0)));
     });
-    {
-      const vec x3 = v_load_n(concat + (d * 50 + 48), 2);
-      const vec t4 = v_neg(x3);
-      const vec t5 = v_max(x3, t4);
-      sum0[0] = v_add(sum0[0], v_keep_n(t5, 2, real(0.0)));
-    }
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
-  const vec t6 = v_set(real(0.0025));
-  const vec t7 = v_mul(row0, t6);
-  v_store_n(magnitude_1, t7, 1);
+  const vec t3 = v_mul(row0, v_set(real(0.0025)));
+  v_store_n(magnitude_1, t3, 1);
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along n
-static void inspect_5(const real* concat, real* blocks_carry) {
+static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(concat + (n + d * 50));
-      v_store(blocks_carry + (n + d * 50), x0);
-    }
-    {
-      const vec x1 = v_load_n(concat + (d * 50 + 48), 2);
-      v_store_n(blocks_carry + (d * 50 + 48), x1, 2);
-    }
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(concat + (n + d * 50), some);
+      v_store_some(blocks_carry + (n + d * 50), x0, some);
+    });
   }
 }
 
@@ -3821,72 +2911,36 @@ static void inspect_5(const real* concat, real* blocks_carry) {
 static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
                                          const real* blocks_norm1_bias, real* blocks_norm1_add,
                                          real* blocks_norm1_maximum) {
-  for (std::int64_t n = 0; n < 48; n += 16) {
+  along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     vec sum0 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(blocks_carry + (n + d * 50));
+      const vec x0 = v_load_some(blocks_carry + (n + d * 50), some);
       sum0 = v_add(sum0, x0);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
+      const vec x1 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t2 = v_div(sum0, v_set(real(8.0)));
+      const vec t3 = v_sub(x1, t2);
+      sum1 = v_fma(t3, t3, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_carry + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec x15 = v_set(blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm1_add + (n + d * 50), t16);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      v_store(blocks_norm1_maximum + (n + d * 50), t18);
+      const vec x4 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t5 = v_div(sum0, v_set(real(8.0)));
+      const vec t6 = v_sub(x4, t5);
+      const vec t7 = v_div(sum1, v_set(real(8.0)));
+      const vec t8 = v_add(t7, v_set(real(1e-05)));
+      const vec t9 = v_rsqrt(t8);
+      const vec t10 = v_mul(t6, t9);
+      const vec x11 = v_set(blocks_norm1_weight[d]);
+      const vec x12 = v_set(blocks_norm1_bias[d]);
+      const vec t13 = v_fma(t10, x11, x12);
+      v_store_some(blocks_norm1_add + (n + d * 50), t13, some);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      v_store_some(blocks_norm1_maximum + (n + d * 50), t15, some);
     }
-  }
-  {
-    vec sum0 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x19 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      sum0 = v_add(sum0, x19);
-    }
-    vec sum1 = v_zero();
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x20 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t21 = v_set(real(8.0));
-      const vec t22 = v_div(sum0, t21);
-      const vec t23 = v_sub(x20, t22);
-      sum1 = v_fma(t23, t23, sum1);
-    }
-    for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x24 = v_load_n(blocks_carry + (d * 50 + 48), 2);
-      const vec t25 = v_set(real(8.0));
-      const vec t26 = v_div(sum0, t25);
-      const vec t27 = v_sub(x24, t26);
-      const vec t28 = v_div(sum1, t25);
-      const vec t29 = v_set(real(1e-05));
-      const vec t30 = v_add(t28, t29);
-      const vec t31 = v_rsqrt(t30);
-      const vec t32 = v_mul(t27, t31);
-      const vec x33 = v_set(blocks_norm1_weight[d]);
-      const vec x34 = v_set(blocks_norm1_bias[d]);
-      const vec t35 = v_fma(t32, x33, x34);
-      v_store_n(blocks_norm1_add + (d * 50 + 48), t35, 2);
-      const vec t36 = v_neg(t35);
-      const vec t37 = v_max(t35, t36);
-      v_store_n(blocks_norm1_maximum + (d * 50 + 48), t37, 2);
-    }
-  }
+  });
 }
 
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
@@ -3894,17 +2948,9 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<5, 4> sum = v_zero();
     for (std::int64_t k = 0; k < 4; ++k) {
-      vec x1[4];
-      unroll<4>([&](auto column) {
-        x1[column] = v_load_some(blocks_mhsa_k_mappings_0_add + (column * 16 + k * 50), column < 3 ? lanes : 2);
-      });
-      unroll<5>([&](auto row) {
-        const vec x0 = v_set(blocks_mhsa_q_mappings_0_add[n + row + k * 50]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mhsa_q_mappings_0_add + (n + k * 50), 1, blocks_mhsa_k_mappings_0_add + k * 50);
     }
     unroll<5, 4>([&](auto row, auto column) {
       v_store_some(blocks_mhsa_einsum_3 + (n * 50 + row * 50 + column * 16), sum[row][column], column < 3 ? lanes : 2);
@@ -3920,22 +2966,12 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
     const std::int64_t bottom = std::min<std::int64_t>(50, top + 8);
     real row0s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
-      vec most0[3];
-      unroll<3>([&](auto way) { most0[way] = v_set(-INFINITY); });
-      {
-        const vec t1 = v_set(real(0.5));
-        unroll<3>([&](auto column) {
-          const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + column * 16));
-          const vec t2 = v_mul(x0, t1);
-          most0[column] = v_max(most0[column], t2);
-        });
-      }
-      {
-        const vec x3 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t4 = v_set(real(0.5));
-        const vec t5 = v_mul(x3, t4);
-        most0[0] = v_max(most0[0], v_keep_n(t5, 2, -INFINITY));
-      }
+      Accumulators<3> most0 = v_set(-INFINITY);
+      along_row<50, 3>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x0 = v_load_some(blocks_mhsa_einsum_3 + (n * 50 + n2), some);
+        const vec t1 = v_mul(x0, v_set(real(0.5)));
+        most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+      });
       const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), most0[2])));
       row0s[n - top] = v_one(row0);
     }
@@ -3943,35 +2979,19 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
     real row2s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row0 = v_set(row0s[n - top]);
-      vec sum1[3];
-      unroll<3>([&](auto way) { sum1[way] = v_zero(); });
-      vec most2[3];
-      unroll<3>([&](auto way) { most2[way] = v_set(-INFINITY); });
-      {
-        const vec t7 = v_set(real(0.5));
-        unroll<3>([&](auto column) {
-          v_fetch_near(blocks_mhsa_einsum_3, n * 50 + column * 16 + 400);
-          const vec x6 = v_load(blocks_mhsa_einsum_3 + (n * 50 + column * 16));
-          const vec t8 = v_fms(x6, t7, row0);
-          const vec t9 = v_exp(t8);
-          sum1[column] = v_add(sum1[column], t9);
-          v_store(attention_0 + (n * 50 + column * 16), t9);
-          const vec x10 = v_load(blocks_mhsa_einsum_4 + (n * 50 + column * 16));
-          const vec t11 = v_mul(x10, t7);
-          most2[column] = v_max(most2[column], t11);
-        });
-      }
-      {
-        const vec x12 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t13 = v_set(real(0.5));
-        const vec t14 = v_fms(x12, t13, row0);
-        const vec t15 = v_exp(t14);
-        sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
-        v_store_n(attention_0 + (n * 50 + 48), t15, 2);
-        const vec x16 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t17 = v_mul(x16, t13);
-        most2[0] = v_max(most2[0], v_keep_n(t17, 2, -INFINITY));
-      }
+      Accumulators<3> sum1 = v_zero();
+      Accumulators<3> most2 = v_set(-INFINITY);
+      along_row<50, 3>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        v_fetch_near(blocks_mhsa_einsum_3, n * 50 + n2 + 400);
+        const vec x2 = v_load_some(blocks_mhsa_einsum_3 + (n * 50 + n2), some);
+        const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
+        const vec t4 = v_exp(t3);
+        sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
+        v_store_some(attention_0 + (n * 50 + n2), t4, some);
+        const vec x5 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
+        const vec t6 = v_mul(x5, v_set(real(0.5)));
+        most2[way] = v_max(most2[way], v_keep_some(t6, some, -INFINITY));
+      });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
       const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), most2[2])));
       row1s[n - top] = v_one(row1);
@@ -3980,26 +3000,14 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
     real row3s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec row2 = v_set(row2s[n - top]);
-      vec sum3[3];
-      unroll<3>([&](auto way) { sum3[way] = v_zero(); });
-      {
-        const vec t19 = v_set(real(0.5));
-        unroll<3>([&](auto column) {
-          const vec x18 = v_load(blocks_mhsa_einsum_4 + (n * 50 + column * 16));
-          const vec t20 = v_fms(x18, t19, row2);
-          const vec t21 = v_exp(t20);
-          sum3[column] = v_add(sum3[column], t21);
-          v_store(attention_1 + (n * 50 + column * 16), t21);
-        });
-      }
-      {
-        const vec x22 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t23 = v_set(real(0.5));
-        const vec t24 = v_fms(x22, t23, row2);
-        const vec t25 = v_exp(t24);
-        sum3[0] = v_add(sum3[0], v_keep_n(t25, 2, real(0.0)));
-        v_store_n(attention_1 + (n * 50 + 48), t25, 2);
-      }
+      Accumulators<3> sum3 = v_zero();
+      along_row<50, 3>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+        const vec x7 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
+        const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
+        const vec t9 = v_exp(t8);
+        sum3[way] = v_add(sum3[way], v_keep_some(t9, some, real(0.0)));
+        v_store_some(attention_1 + (n * 50 + n2), t9, some);
+      });
       const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
       row3s[n - top] = v_one(row3);
     }
@@ -4008,60 +3016,32 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
       const vec row1 = v_set(row1s[n - top]);
       const vec row2 = v_set(row2s[n - top]);
       const vec row3 = v_set(row3s[n - top]);
-      for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
-        const vec x26 = v_load(attention_0 + (n * 50 + n2));
-        const vec t27 = v_div_one(v_set(real(1.0)), row1);
-        const vec t28 = v_mul(x26, t27);
-        v_store(attention_0 + (n * 50 + n2), t28);
-        const vec x29 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-        const vec t30 = v_set(real(0.5));
-        const vec t31 = v_fms(x29, t30, row0);
-        const vec t32 = v_exp(t31);
-        const vec t33 = v_div_one(v_set(real(1.0)), row1);
-        const vec t34 = v_mul(t32, t33);
-        const vec t35 = v_neg(t34);
-        const vec t36 = v_max(t34, t35);
-        v_store(blocks_mhsa_maximum + (n * 50 + n2), t36);
-        const vec x37 = v_load(attention_1 + (n * 50 + n2));
-        const vec t38 = v_div_one(v_set(real(1.0)), row3);
-        const vec t39 = v_mul(x37, t38);
-        v_store(attention_1 + (n * 50 + n2), t39);
-        const vec x40 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-        const vec t41 = v_fms(x40, t30, row2);
-        const vec t42 = v_exp(t41);
-        const vec t43 = v_div_one(v_set(real(1.0)), row3);
-        const vec t44 = v_mul(t42, t43);
-        const vec t45 = v_neg(t44);
-        const vec t46 = v_max(t44, t45);
-        v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t46);
-      }
-      {
-        const vec x47 = v_load_n(attention_0 + (n * 50 + 48), 2);
-        const vec t48 = v_div_one(v_set(real(1.0)), row1);
-        const vec t49 = v_mul(x47, t48);
-        v_store_n(attention_0 + (n * 50 + 48), t49, 2);
-        const vec x50 = v_load_n(blocks_mhsa_einsum_3 + (n * 50 + 48), 2);
-        const vec t51 = v_set(real(0.5));
-        const vec t52 = v_fms(x50, t51, row0);
-        const vec t53 = v_exp(t52);
-        const vec t54 = v_div_one(v_set(real(1.0)), row1);
-        const vec t55 = v_mul(t53, t54);
-        const vec t56 = v_neg(t55);
-        const vec t57 = v_max(t55, t56);
-        v_store_n(blocks_mhsa_maximum + (n * 50 + 48), t57, 2);
-        const vec x58 = v_load_n(attention_1 + (n * 50 + 48), 2);
-        const vec t59 = v_div_one(v_set(real(1.0)), row3);
-        const vec t60 = v_mul(x58, t59);
-        v_store_n(attention_1 + (n * 50 + 48), t60, 2);
-        const vec x61 = v_load_n(blocks_mhsa_einsum_4 + (n * 50 + 48), 2);
-        const vec t62 = v_fms(x61, t51, row2);
-        const vec t63 = v_exp(t62);
-        const vec t64 = v_div_one(v_set(real(1.0)), row3);
-        const vec t65 = v_mul(t63, t64);
-        const vec t66 = v_neg(t65);
-        const vec t67 = v_max(t65, t66);
-        v_store_n(blocks_mhsa_maximum_2 + (n * 50 + 48), t67, 2);
-      }
+      along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
+        const vec x10 = v_load_some(attention_0 + (n * 50 + n2), some);
+        const vec t11 = v_div_one(v_set(real(1.0)), row1);
+        const vec t12 = v_mul(x10, t11);
+        v_store_some(attention_0 + (n * 50 + n2), t12, some);
+        const vec x13 = v_load_some(blocks_mhsa_einsum_3 + (n * 50 + n2), some);
+        const vec t14 = v_fms(x13, v_set(real(0.5)), row0);
+        const vec t15 = v_exp(t14);
+        const vec t16 = v_div_one(v_set(real(1.0)), row1);
+        const vec t17 = v_mul(t15, t16);
+        const vec t18 = v_neg(t17);
+        const vec t19 = v_max(t17, t18);
+        v_store_some(blocks_mhsa_maximum + (n * 50 + n2), t19, some);
+        const vec x20 = v_load_some(attention_1 + (n * 50 + n2), some);
+        const vec t21 = v_div_one(v_set(real(1.0)), row3);
+        const vec t22 = v_mul(x20, t21);
+        v_store_some(attention_1 + (n * 50 + n2), t22, some);
+        const vec x23 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
+        const vec t24 = v_fms(x23, v_set(real(0.5)), row2);
+        const vec t25 = v_exp(t24);
+        const vec t26 = v_div_one(v_set(real(1.0)), row3);
+        const vec t27 = v_mul(t25, t26);
+        const vec t28 = v_neg(t27);
+        const vec t29 = v_max(t27, t28);
+        v_store_some(blocks_mhsa_maximum_2 + (n * 50 + n2), t29, some);
+      });
     }
   }
 }
@@ -4069,95 +3049,72 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                          real* magnitude_5, real* magnitude_10) {
-  vec sum0[3];
-  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[3];
-  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+  Accumulators<3> sum0 = v_zero();
+  Accumulators<3> sum1 = v_zero();
   for (std::int64_t n = 0; n < 50; ++n) {
-    unroll<3>([&](auto column) {
-      const vec x0 = v_load(blocks_mhsa_maximum + (n * 50 + column * 16));
-      sum0[column] = v_add(sum0[column], x0);
-      const vec x1 = v_load(blocks_mhsa_maximum_2 + (n * 50 + column * 16));
-      sum1[column] = v_add(sum1[column], x1);
+    along_row<50, 3>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(blocks_mhsa_maximum + (n * 50 + n2), some);
+      sum0[way] = v_add(sum0[way], v_keep_some(x0, some, real(0.0)));
+      const vec x1 = v_load_some(blocks_mhsa_maximum_2 + (n * 50 + n2), some);
+      sum1[way] = v_add(sum1[way], v_keep_some(x1, some, real(0.0)));
     });
-    {
-      const vec x2 = v_load_n(blocks_mhsa_maximum + (n * 50 + 48), 2);
-      sum0[0] = v_add(sum0[0], v_keep_n(x2, 2, real(0.0)));
-      const vec x3 = v_load_n(blocks_mhsa_maximum_2 + (n * 50 + 48), 2);
-      sum1[0] = v_add(sum1[0], v_keep_n(x3, 2, real(0.0)));
-    }
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
-  const vec t4 = v_set(real(0.0004));
-  const vec t5 = v_mul(row0, t4);
-  v_store_n(magnitude_5, t5, 1);
-  const vec t6 = v_mul(row1, t4);
-  v_store_n(magnitude_10, t6, 1);
+  const vec t2 = v_mul(row0, v_set(real(0.0004)));
+  v_store_n(magnitude_5, t2, 1);
+  const vec t3 = v_mul(row1, v_set(real(0.0004)));
+  v_store_n(magnitude_10, t3, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                               real* blocks_mhsa_einsum, const real* blocks_carry,
-                                               real* blocks_concat) {
+static void blocks_mhsa_weighted_values_forward_inspect(
+    const real* attention_0, const real* blocks_mhsa_v_mappings_0_add, real* blocks_mhsa_einsum,
+    const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+    Accumulators<5, 4> sum = v_zero();
+    along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
       vec x1[4];
-      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_v_mappings_0_add + (column * 50 + n2)); });
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_some(blocks_mhsa_v_mappings_0_add + (column * 50 + n2), some);
+      });
       unroll<5>([&](auto row) {
-        const vec x0 = v_load(attention_0 + (n * 50 + row * 50 + n2));
+        const vec x0 = v_load_some(attention_0 + (n * 50 + row * 50 + n2), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
       });
-    }
-    {
-      vec x3[4];
-      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_v_mappings_0_add + (column * 50 + 48), 2); });
-      unroll<5>([&](auto row) {
-        const vec x2 = v_load_n(attention_0 + (n * 50 + row * 50 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-      });
-    }
+    });
     unroll<5, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(blocks_mhsa_einsum + (n + row + column * 50), all, 1);
-      const vec x4 = v_set(blocks_carry[n + row + column * 50]);
-      const vec t5 = v_add(x4, all);
-      v_store_n(blocks_concat + (n + row + column * 50), t5, 1);
+      const vec x2 = v_set(blocks_carry[n + row + column * 50]);
+      const vec t3 = v_add(x2, all);
+      v_store_n(blocks_concat + (n + row + column * 50), t3, 1);
     });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
-static void blocks_mhsa_matmul_forward_3_inspect(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
-                                                 real* blocks_mhsa_einsum_2, const real* blocks_carry,
-                                                 real* blocks_concat) {
+static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
+    const real* attention_1, const real* blocks_mhsa_v_mappings_1_add, real* blocks_mhsa_einsum_2,
+    const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 5) {
-    vec sum[5][4];
-    unroll<5, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t n2 = 0; n2 < 48; n2 += 16) {
+    Accumulators<5, 4> sum = v_zero();
+    along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
       vec x1[4];
-      unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_v_mappings_1_add + (column * 50 + n2)); });
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_some(blocks_mhsa_v_mappings_1_add + (column * 50 + n2), some);
+      });
       unroll<5>([&](auto row) {
-        const vec x0 = v_load(attention_1 + (n * 50 + row * 50 + n2));
+        const vec x0 = v_load_some(attention_1 + (n * 50 + row * 50 + n2), some);
         unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
       });
-    }
-    {
-      vec x3[4];
-      unroll<4>([&](auto column) { x3[column] = v_load_n(blocks_mhsa_v_mappings_1_add + (column * 50 + 48), 2); });
-      unroll<5>([&](auto row) {
-        const vec x2 = v_load_n(attention_1 + (n * 50 + row * 50 + 48), 2);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2, x3[column], sum[row][column]); });
-      });
-    }
+    });
     unroll<5, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
-      const vec x4 = v_set(blocks_carry[n + row + column * 50 + 200]);
-      const vec t5 = v_add(x4, all);
-      v_store_n(blocks_concat + (n + row + column * 50 + 200), t5, 1);
+      const vec x2 = v_set(blocks_carry[n + row + column * 50 + 200]);
+      const vec t3 = v_add(x2, all);
+      v_store_n(blocks_concat + (n + row + column * 50 + 200), t3, 1);
     });
   }
 }
@@ -4169,91 +3126,49 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
     const real* blocks_mhsa_k_mappings_1_add, const real* blocks_mhsa_v_mappings_1_add,
     const real* blocks_mhsa_einsum_2, real* magnitude_3, real* magnitude_4, real* magnitude_6, real* magnitude_7,
     real* magnitude_8, real* magnitude_9, real* magnitude_11, real* magnitude_12) {
-  vec sum0[3];
-  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[3];
-  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
-  vec sum2[3];
-  unroll<3>([&](auto way) { sum2[way] = v_zero(); });
-  vec sum3[3];
-  unroll<3>([&](auto way) { sum3[way] = v_zero(); });
-  vec sum4[3];
-  unroll<3>([&](auto way) { sum4[way] = v_zero(); });
-  vec sum5[3];
-  unroll<3>([&](auto way) { sum5[way] = v_zero(); });
-  vec sum6[3];
-  unroll<3>([&](auto way) { sum6[way] = v_zero(); });
-  vec sum7[3];
-  unroll<3>([&](auto way) { sum7[way] = v_zero(); });
+  Accumulators<3> sum0 = v_zero();
+  Accumulators<3> sum1 = v_zero();
+  Accumulators<3> sum2 = v_zero();
+  Accumulators<3> sum3 = v_zero();
+  Accumulators<3> sum4 = v_zero();
+  Accumulators<3> sum5 = v_zero();
+  Accumulators<3> sum6 = v_zero();
+  Accumulators<3> sum7 = v_zero();
   for (std::int64_t k = 0; k < 4; ++k) {
-    unroll<3>([&](auto column) {
-      const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (column * 16 + k * 50));
+    along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(blocks_mhsa_q_mappings_0_add + (n + k * 50), some);
       const vec t1 = v_neg(x0);
       const vec t2 = v_max(x0, t1);
-      sum0[column] = v_add(sum0[column], t2);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (column * 16 + k * 50));
+      sum0[way] = v_add(sum0[way], v_keep_some(t2, some, real(0.0)));
+      const vec x3 = v_load_some(blocks_mhsa_k_mappings_0_add + (n + k * 50), some);
       const vec t4 = v_neg(x3);
       const vec t5 = v_max(x3, t4);
-      sum1[column] = v_add(sum1[column], t5);
-      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (column * 16 + k * 50));
+      sum1[way] = v_add(sum1[way], v_keep_some(t5, some, real(0.0)));
+      const vec x6 = v_load_some(blocks_mhsa_v_mappings_0_add + (n + k * 50), some);
       const vec t7 = v_neg(x6);
       const vec t8 = v_max(x6, t7);
-      sum2[column] = v_add(sum2[column], t8);
-      const vec x9 = v_load(blocks_mhsa_einsum + (column * 16 + k * 50));
+      sum2[way] = v_add(sum2[way], v_keep_some(t8, some, real(0.0)));
+      const vec x9 = v_load_some(blocks_mhsa_einsum + (n + k * 50), some);
       const vec t10 = v_neg(x9);
       const vec t11 = v_max(x9, t10);
-      sum3[column] = v_add(sum3[column], t11);
-      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (column * 16 + k * 50));
+      sum3[way] = v_add(sum3[way], v_keep_some(t11, some, real(0.0)));
+      const vec x12 = v_load_some(blocks_mhsa_q_mappings_1_add + (n + k * 50), some);
       const vec t13 = v_neg(x12);
       const vec t14 = v_max(x12, t13);
-      sum4[column] = v_add(sum4[column], t14);
-      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (column * 16 + k * 50));
+      sum4[way] = v_add(sum4[way], v_keep_some(t14, some, real(0.0)));
+      const vec x15 = v_load_some(blocks_mhsa_k_mappings_1_add + (n + k * 50), some);
       const vec t16 = v_neg(x15);
       const vec t17 = v_max(x15, t16);
-      sum5[column] = v_add(sum5[column], t17);
-      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (column * 16 + k * 50));
+      sum5[way] = v_add(sum5[way], v_keep_some(t17, some, real(0.0)));
+      const vec x18 = v_load_some(blocks_mhsa_v_mappings_1_add + (n + k * 50), some);
       const vec t19 = v_neg(x18);
       const vec t20 = v_max(x18, t19);
-      sum6[column] = v_add(sum6[column], t20);
-      const vec x21 = v_load(blocks_mhsa_einsum_2 + (column * 16 + k * 50));
+      sum6[way] = v_add(sum6[way], v_keep_some(t20, some, real(0.0)));
+      const vec x21 = v_load_some(blocks_mhsa_einsum_2 + (n + k * 50), some);
       const vec t22 = v_neg(x21);
       const vec t23 = v_max(x21, t22);
-      sum7[column] = v_add(sum7[column], t23);
+      sum7[way] = v_add(sum7[way], v_keep_some(t23, some, real(0.0)));
     });
-    {
-      const vec x24 = v_load_n(blocks_mhsa_q_mappings_0_add + (k * 50 + 48), 2);
-      const vec t25 = v_neg(x24);
-      const vec t26 = v_max(x24, t25);
-      sum0[0] = v_add(sum0[0], v_keep_n(t26, 2, real(0.0)));
-      const vec x27 = v_load_n(blocks_mhsa_k_mappings_0_add + (k * 50 + 48), 2);
-      const vec t28 = v_neg(x27);
-      const vec t29 = v_max(x27, t28);
-      sum1[0] = v_add(sum1[0], v_keep_n(t29, 2, real(0.0)));
-      const vec x30 = v_load_n(blocks_mhsa_v_mappings_0_add + (k * 50 + 48), 2);
-      const vec t31 = v_neg(x30);
-      const vec t32 = v_max(x30, t31);
-      sum2[0] = v_add(sum2[0], v_keep_n(t32, 2, real(0.0)));
-      const vec x33 = v_load_n(blocks_mhsa_einsum + (k * 50 + 48), 2);
-      const vec t34 = v_neg(x33);
-      const vec t35 = v_max(x33, t34);
-      sum3[0] = v_add(sum3[0], v_keep_n(t35, 2, real(0.0)));
-      const vec x36 = v_load_n(blocks_mhsa_q_mappings_1_add + (k * 50 + 48), 2);
-      const vec t37 = v_neg(x36);
-      const vec t38 = v_max(x36, t37);
-      sum4[0] = v_add(sum4[0], v_keep_n(t38, 2, real(0.0)));
-      const vec x39 = v_load_n(blocks_mhsa_k_mappings_1_add + (k * 50 + 48), 2);
-      const vec t40 = v_neg(x39);
-      const vec t41 = v_max(x39, t40);
-      sum5[0] = v_add(sum5[0], v_keep_n(t41, 2, real(0.0)));
-      const vec x42 = v_load_n(blocks_mhsa_v_mappings_1_add + (k * 50 + 48), 2);
-      const vec t43 = v_neg(x42);
-      const vec t44 = v_max(x42, t43);
-      sum6[0] = v_add(sum6[0], v_keep_n(t44, 2, real(0.0)));
-      const vec x45 = v_load_n(blocks_mhsa_einsum_2 + (k * 50 + 48), 2);
-      const vec t46 = v_neg(x45);
-      const vec t47 = v_max(x45, t46);
-      sum7[0] = v_add(sum7[0], v_keep_n(t47, 2, real(0.0)));
-    }
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
@@ -4263,57 +3178,40 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   const vec row5 = v_set(v_sum(v_add(v_add(sum5[0], sum5[1]), sum5[2])));
   const vec row6 = v_set(v_sum(v_add(v_add(sum6[0], sum6[1]), sum6[2])));
   const vec row7 = v_set(v_sum(v_add(v_add(sum7[0], sum7[1]), sum7[2])));
-  const vec t48 = v_set(real(0.005));
-  const vec t49 = v_mul(row0, t48);
-  v_store_n(magnitude_3, t49, 1);
-  const vec t50 = v_mul(row1, t48);
-  v_store_n(magnitude_4, t50, 1);
-  const vec t51 = v_mul(row2, t48);
-  v_store_n(magnitude_6, t51, 1);
-  const vec t52 = v_mul(row3, t48);
-  v_store_n(magnitude_7, t52, 1);
-  const vec t53 = v_mul(row4, t48);
-  v_store_n(magnitude_8, t53, 1);
-  const vec t54 = v_mul(row5, t48);
-  v_store_n(magnitude_9, t54, 1);
-  const vec t55 = v_mul(row6, t48);
-  v_store_n(magnitude_11, t55, 1);
-  const vec t56 = v_mul(row7, t48);
-  v_store_n(magnitude_12, t56, 1);
+  const vec t24 = v_mul(row0, v_set(real(0.005)));
+  v_store_n(magnitude_3, t24, 1);
+  const vec t25 = v_mul(row1, v_set(real(0.005)));
+  v_store_n(magnitude_4, t25, 1);
+  const vec t26 = v_mul(row2, v_set(real(0.005)));
+  v_store_n(magnitude_6, t26, 1);
+  const vec t27 = v_mul(row3, v_set(real(0.005)));
+  v_store_n(magnitude_7, t27, 1);
+  const vec t28 = v_mul(row4, v_set(real(0.005)));
+  v_store_n(magnitude_8, t28, 1);
+  const vec t29 = v_mul(row5, v_set(real(0.005)));
+  v_store_n(magnitude_9, t29, 1);
+  const vec t30 = v_mul(row6, v_set(real(0.005)));
+  v_store_n(magnitude_11, t30, 1);
+  const vec t31 = v_mul(row7, v_set(real(0.005)));
+  v_store_n(magnitude_12, t31, 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                          real* blocks_mlp_0_einsum) {
   for (std::int64_t m = 0; m < 30; m += 6) {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (m * 8 + d), 8, blocks_norm2_add + d * 50);
     }
     unroll<6, 4>([&](auto row, auto column) {
       v_store_some(blocks_mlp_0_einsum + (column * 16 + m * 50 + row * 50), sum[row][column], column < 3 ? lanes : 2);
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      vec x2[4];
-      unroll<4>([&](auto column) {
-        x2[column] = v_load_some(blocks_norm2_add + (column * 16 + d * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x3 = v_set(blocks_mlp_0_weight[row * 8 + d + 240]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_0_weight + (d + 240), 8, blocks_norm2_add + d * 50);
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store_some(blocks_mlp_0_einsum + (column * 16 + row * 50 + 1500), sum[row][column], column < 3 ? lanes : 2);
@@ -4324,60 +3222,36 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
 // b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
 static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
                                           real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
-  vec sum0[3];
-  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[3];
-  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
+  Accumulators<3> sum0 = v_zero();
+  Accumulators<3> sum1 = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
-    {
-      const vec x1 = v_set(blocks_mlp_0_bias[m]);
-      unroll<3>([&](auto column) {
-        const vec x0 = v_load(blocks_mlp_0_einsum + (column * 16 + m * 50));
-        const vec t2 = v_add(x0, x1);
-        const vec t3 = v_neg(t2);
-        const vec t4 = v_max(t2, t3);
-        sum0[column] = v_add(sum0[column], t4);
-        const vec t5 = v_gelu(t2);
-        const vec t6 = v_neg(t5);
-        const vec t7 = v_max(t5, t6);
-        sum1[column] = v_add(sum1[column], t7);
-      });
-    }
-    {
-      const vec x8 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x9 = v_set(blocks_mlp_0_bias[m]);
-      const vec t10 = v_add(x8, x9);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum0[0] = v_add(sum0[0], v_keep_n(t12, 2, real(0.0)));
-      const vec t13 = v_gelu(t10);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      sum1[0] = v_add(sum1[0], v_keep_n(t15, 2, real(0.0)));
-    }
+    const vec x1 = v_set(blocks_mlp_0_bias[m]);
+    along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(blocks_mlp_0_einsum + (n + m * 50), some);
+      const vec t2 = v_add(x0, x1);
+      const vec t3 = v_neg(t2);
+      const vec t4 = v_max(t2, t3);
+      sum0[way] = v_add(sum0[way], v_keep_some(t4, some, real(0.0)));
+      const vec t5 = v_gelu(t2);
+      const vec t6 = v_neg(t5);
+      const vec t7 = v_max(t5, t6);
+      sum1[way] = v_add(sum1[way], v_keep_some(t7, some, real(0.0)));
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
-  const vec t16 = v_set(real(0.000625));
-  const vec t17 = v_mul(row0, t16);
-  v_store_n(magnitude_15, t17, 1);
-  const vec t18 = v_mul(row1, t16);
-  v_store_n(magnitude_16, t18, 1);
+  const vec t8 = v_mul(row0, v_set(real(0.000625)));
+  v_store_n(magnitude_15, t8, 1);
+  const vec t9 = v_mul(row1, v_set(real(0.000625)));
+  v_store_n(magnitude_16, t9, 1);
   for (std::int64_t m = 0; m < 32; ++m) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x19 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x20 = v_set(blocks_mlp_0_bias[m]);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_gelu(t21);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t22);
-    }
-    {
-      const vec x23 = v_load_n(blocks_mlp_0_einsum + (m * 50 + 48), 2);
-      const vec x24 = v_set(blocks_mlp_0_bias[m]);
-      const vec t25 = v_add(x23, x24);
-      const vec t26 = v_gelu(t25);
-      v_store_n(blocks_mlp_1_gelu + (m * 50 + 48), t26, 2);
-    }
+    const vec x11 = v_set(blocks_mlp_0_bias[m]);
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x10 = v_load_some(blocks_mlp_0_einsum + (n + m * 50), some);
+      const vec t12 = v_add(x10, x11);
+      const vec t13 = v_gelu(t12);
+      v_store_some(blocks_mlp_1_gelu + (n + m * 50), t13, some);
+    });
   }
 }
 
@@ -4385,34 +3259,18 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
 static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                          real* blocks_mlp_2_einsum) {
   {
-    vec sum[6][4];
-    unroll<6, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<6, 4> sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
-      vec x0[4];
-      unroll<4>([&](auto column) {
-        x0[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
-      });
-      unroll<6>([&](auto row) {
-        const vec x1 = v_set(blocks_mlp_2_weight[row * 32 + m]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + m, 32, blocks_mlp_1_gelu + m * 50);
     }
     unroll<6, 4>([&](auto row, auto column) {
       v_store_some(blocks_mlp_2_einsum + (column * 16 + row * 50), sum[row][column], column < 3 ? lanes : 2);
     });
   }
   {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t m = 0; m < 32; ++m) {
-      vec x2[4];
-      unroll<4>([&](auto column) {
-        x2[column] = v_load_some(blocks_mlp_1_gelu + (column * 16 + m * 50), column < 3 ? lanes : 2);
-      });
-      unroll<2>([&](auto row) {
-        const vec x3 = v_set(blocks_mlp_2_weight[row * 32 + m + 192]);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x2[column], x3, sum[row][column]); });
-      });
+      rank_one_update<2>(sum, blocks_mlp_2_weight + (m + 192), 32, blocks_mlp_1_gelu + m * 50);
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store_some(blocks_mlp_2_einsum + (column * 16 + row * 50 + 300), sum[row][column], column < 3 ? lanes : 2);
@@ -4425,93 +3283,57 @@ static void blocks_norm1_multiply_forward(
     const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
     const real* blocks_mlp_2_einsum, const real* blocks_mlp_2_bias, real* magnitude_2, real* magnitude_13,
     real* magnitude_14, real* magnitude_17, real* magnitude_18, real* blocks_carry_next) {
-  vec sum0[3];
-  unroll<3>([&](auto way) { sum0[way] = v_zero(); });
-  vec sum1[3];
-  unroll<3>([&](auto way) { sum1[way] = v_zero(); });
-  vec sum2[3];
-  unroll<3>([&](auto way) { sum2[way] = v_zero(); });
-  vec sum3[3];
-  unroll<3>([&](auto way) { sum3[way] = v_zero(); });
-  vec sum4[3];
-  unroll<3>([&](auto way) { sum4[way] = v_zero(); });
+  Accumulators<3> sum0 = v_zero();
+  Accumulators<3> sum1 = v_zero();
+  Accumulators<3> sum2 = v_zero();
+  Accumulators<3> sum3 = v_zero();
+  Accumulators<3> sum4 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    {
-      const vec x6 = v_set(blocks_mlp_2_bias[d]);
-      unroll<3>([&](auto column) {
-        const vec x0 = v_load(blocks_norm1_maximum + (column * 16 + d * 50));
-        sum0[column] = v_add(sum0[column], x0);
-        const vec x1 = v_load(blocks_concat + (column * 16 + d * 50));
-        const vec t2 = v_neg(x1);
-        const vec t3 = v_max(x1, t2);
-        sum1[column] = v_add(sum1[column], t3);
-        const vec x4 = v_load(blocks_norm2_maximum + (column * 16 + d * 50));
-        sum2[column] = v_add(sum2[column], x4);
-        const vec x5 = v_load(blocks_mlp_2_einsum + (column * 16 + d * 50));
-        const vec t7 = v_add(x5, x6);
-        const vec t8 = v_neg(t7);
-        const vec t9 = v_max(t7, t8);
-        sum3[column] = v_add(sum3[column], t9);
-        const vec t10 = v_add(x1, t7);
-        const vec t11 = v_neg(t10);
-        const vec t12 = v_max(t10, t11);
-        sum4[column] = v_add(sum4[column], t12);
-      });
-    }
-    {
-      const vec x13 = v_load_n(blocks_norm1_maximum + (d * 50 + 48), 2);
-      sum0[0] = v_add(sum0[0], v_keep_n(x13, 2, real(0.0)));
-      const vec x14 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec t15 = v_neg(x14);
-      const vec t16 = v_max(x14, t15);
-      sum1[0] = v_add(sum1[0], v_keep_n(t16, 2, real(0.0)));
-      const vec x17 = v_load_n(blocks_norm2_maximum + (d * 50 + 48), 2);
-      sum2[0] = v_add(sum2[0], v_keep_n(x17, 2, real(0.0)));
-      const vec x18 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x19 = v_set(blocks_mlp_2_bias[d]);
-      const vec t20 = v_add(x18, x19);
-      const vec t21 = v_neg(t20);
-      const vec t22 = v_max(t20, t21);
-      sum3[0] = v_add(sum3[0], v_keep_n(t22, 2, real(0.0)));
-      const vec t23 = v_add(x14, t20);
-      const vec t24 = v_neg(t23);
-      const vec t25 = v_max(t23, t24);
-      sum4[0] = v_add(sum4[0], v_keep_n(t25, 2, real(0.0)));
-    }
+    const vec x6 = v_set(blocks_mlp_2_bias[d]);
+    along_row<50, 3>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(blocks_norm1_maximum + (n + d * 50), some);
+      sum0[way] = v_add(sum0[way], v_keep_some(x0, some, real(0.0)));
+      const vec x1 = v_load_some(blocks_concat + (n + d * 50), some);
+      const vec t2 = v_neg(x1);
+      const vec t3 = v_max(x1, t2);
+      sum1[way] = v_add(sum1[way], v_keep_some(t3, some, real(0.0)));
+      const vec x4 = v_load_some(blocks_norm2_maximum + (n + d * 50), some);
+      sum2[way] = v_add(sum2[way], v_keep_some(x4, some, real(0.0)));
+      const vec x5 = v_load_some(blocks_mlp_2_einsum + (n + d * 50), some);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_neg(t7);
+      const vec t9 = v_max(t7, t8);
+      sum3[way] = v_add(sum3[way], v_keep_some(t9, some, real(0.0)));
+      const vec t10 = v_add(x1, t7);
+      const vec t11 = v_neg(t10);
+      const vec t12 = v_max(t10, t11);
+      sum4[way] = v_add(sum4[way], v_keep_some(t12, some, real(0.0)));
+    });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), sum0[2])));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), sum1[2])));
   const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), sum2[2])));
   const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), sum3[2])));
   const vec row4 = v_set(v_sum(v_add(v_add(sum4[0], sum4[1]), sum4[2])));
-  const vec t26 = v_set(real(0.0025));
-  const vec t27 = v_mul(row0, t26);
-  v_store_n(magnitude_2, t27, 1);
-  const vec t28 = v_mul(row1, t26);
-  v_store_n(magnitude_13, t28, 1);
-  const vec t29 = v_mul(row2, t26);
-  v_store_n(magnitude_14, t29, 1);
-  const vec t30 = v_mul(row3, t26);
-  v_store_n(magnitude_17, t30, 1);
-  const vec t31 = v_mul(row4, t26);
-  v_store_n(magnitude_18, t31, 1);
+  const vec t13 = v_mul(row0, v_set(real(0.0025)));
+  v_store_n(magnitude_2, t13, 1);
+  const vec t14 = v_mul(row1, v_set(real(0.0025)));
+  v_store_n(magnitude_13, t14, 1);
+  const vec t15 = v_mul(row2, v_set(real(0.0025)));
+  v_store_n(magnitude_14, t15, 1);
+  const vec t16 = v_mul(row3, v_set(real(0.0025)));
+  v_store_n(magnitude_17, t16, 1);
+  const vec t17 = v_mul(row4, v_set(real(0.0025)));
+  v_store_n(magnitude_18, t17, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x32 = v_load(blocks_concat + (n + d * 50));
-      const vec x33 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x34 = v_set(blocks_mlp_2_bias[d]);
-      const vec t35 = v_add(x33, x34);
-      const vec t36 = v_add(x32, t35);
-      v_store(blocks_carry_next + (n + d * 50), t36);
-    }
-    {
-      const vec x37 = v_load_n(blocks_concat + (d * 50 + 48), 2);
-      const vec x38 = v_load_n(blocks_mlp_2_einsum + (d * 50 + 48), 2);
-      const vec x39 = v_set(blocks_mlp_2_bias[d]);
-      const vec t40 = v_add(x38, x39);
-      const vec t41 = v_add(x37, t40);
-      v_store_n(blocks_carry_next + (d * 50 + 48), t41, 2);
-    }
+    const vec x20 = v_set(blocks_mlp_2_bias[d]);
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x18 = v_load_some(blocks_concat + (n + d * 50), some);
+      const vec x19 = v_load_some(blocks_mlp_2_einsum + (n + d * 50), some);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_add(x18, t21);
+      v_store_some(blocks_carry_next + (n + d * 50), t22, some);
+    });
   }
 }
 
@@ -4560,15 +3382,14 @@ static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* 
   const vec t18 = v_max(t16, t17);
   sum3 = v_add(sum3, v_keep_n(t18, 10, real(0.0)));
   const vec row3 = v_set(v_sum(sum3));
-  const vec t19 = v_set(real(0.1));
-  const vec t20 = v_mul(row0, t19);
-  v_store_n(magnitude_19, t20, 1);
-  const vec t21 = v_mul(row3, t19);
-  v_store_n(magnitude_20, t21, 1);
+  const vec t19 = v_mul(row0, v_set(real(0.1)));
+  v_store_n(magnitude_19, t19, 1);
+  const vec t20 = v_mul(row3, v_set(real(0.1)));
+  v_store_n(magnitude_20, t20, 1);
 }
 
 // b < B, d < D=8; lanes along d
-static void embed_2(const real* blocks_carry_next, real* features) {
+static void embed_copy(const real* blocks_carry_next, real* features) {
   const vec x0 = v_load_strided(blocks_carry_next, 50, 8);
   v_store_n(features, x0, 8);
 }
@@ -4576,14 +3397,10 @@ static void embed_2(const real* blocks_carry_next, real* features) {
 // b < B, n < N+1=50, d < D=8; lanes along n
 static void blocks_forward(const real* blocks_carry_next, real* tokens) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 48; n += 16) {
-      const vec x0 = v_load(blocks_carry_next + (n + d * 50));
-      v_store_strided(tokens + (n * 8 + d), 8, x0, lanes);
-    }
-    {
-      const vec x1 = v_load_n(blocks_carry_next + (d * 50 + 48), 2);
-      v_store_strided(tokens + (d + 384), 8, x1, 2);
-    }
+    along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
+      const vec x0 = v_load_some(blocks_carry_next + (n + d * 50), some);
+      v_store_strided(tokens + (n * 8 + d), 8, x0, some);
+    });
   }
 }
 
@@ -4621,344 +3438,286 @@ constexpr std::int64_t class_token = 1872;
 
 void vit_mnist_forward_avx512(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch) {
-  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 19 to 26
-  float* const blocks_1_norm1_add = scratch + 16;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 20 to 25
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 21 to 29
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 22 to 27
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 23 to 30
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;
-  // [B, 1, K=4], every 11456 reals, live from kernel 24 to 25
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 1248;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 16;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 29
-  float* const blocks_1_mhsa_divide = scratch + 80;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 30
-  float* const blocks_1_mhsa_divide_2 = scratch + 144;
-  // [B, 1, D=8], every 11456 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 48;
-  // [B, 1, K=4], every 11456 reals, live from kernel 26 to 27
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;
-  // [B, 1, D=8], every 11456 reals, live from kernel 31 to 32
-  float* const blocks_1_norm2_add = scratch + 64;
-  // [B, 1, M=32], every 11456 reals, live from kernel 32 to 33
-  float* const blocks_1_mlp_1_gelu = scratch + 16;
-  // [B, 1, D=8], every 11456 reals, live from kernel 33 to 34
-  float* const blocks_1_add = scratch + 64;
-  // [B, CLASSES=10], every 11456 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add = scratch;
+  // Scratch memory: what is of images lies every 11456 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;  // [B, K=4, N+1=50], kernels 5 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;  // [B, K=4, N+1=50], kernels 6 to 7
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 12 to 13
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 12 to 15
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;  // [B, K=4, N+1=50], kernels 8 to 13
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;  // [B, K=4, N+1=50], kernels 9 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;  // [B, K=4, N+1=50], kernels 10 to 11
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;  // [B, K=4, N+1=50], kernels 14 to 15
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_add = scratch + 16;  // [B, D=8, N+1=50], kernels 19 to 26
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;  // [B, K=4, N+1=50], kernels 20 to 25
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;  // [B, K=4, N+1=50], kernels 21 to 29
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;  // [B, K=4, N+1=50], kernels 22 to 27
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;  // [B, K=4, N+1=50], kernels 23 to 30
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;  // [B, 1, K=4], kernels 24 to 25
+  float* const blocks_1_mhsa_einsum = scratch + 1248;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 16;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 80;  // [B, 1, N+1=50], kernels 28 to 29
+  float* const blocks_1_mhsa_divide_2 = scratch + 144;  // [B, 1, N+1=50], kernels 28 to 30
+  float* const blocks_1_concat = scratch + 48;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;  // [B, 1, K=4], kernels 26 to 27
+  float* const blocks_1_norm2_add = scratch + 64;  // [B, 1, D=8], kernels 31 to 32
+  float* const blocks_1_mlp_1_gelu = scratch + 16;  // [B, 1, M=32], kernels 32 to 33
+  float* const blocks_1_add = scratch + 64;  // [B, 1, D=8], kernels 33 to 34
+  float* const mlp_0_einsum = scratch + 16;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
-    copy_forward(add, blocks_carry + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add, blocks_carry + here);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
-                           parameters + at::blocks_norm1_weight - layer * 816,
-                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      const std::int64_t here = image * 11456;
+      const std::int64_t own = place * 11456;
+      blocks_norm1_forward(blocks_carry + layer * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
-                          blocks_mhsa_einsum + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                          blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + own, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + own);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + own, blocks_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + layer * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                                   blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
-                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
-                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + own, blocks_mhsa_v_mappings_1_add + own,
+                                                       blocks_carry + layer * 400 + here, blocks_concat + own);
+      blocks_norm1_forward(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
-                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
-    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
-                                  blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
-    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 11456,
-                                   blocks_1_mhsa_v_mappings_1_add + place * 11456, blocks_carry + 400 + image * 11456,
-                                   blocks_1_concat + place * 11456);
-    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + at::blocks_norm2_weight - 816,
-                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 11456);
-    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - 816,
-                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 11456);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - 816,
-                           blocks_1_concat + place * 11456, parameters + at::blocks_mlp_2_bias - 816,
-                           blocks_1_add + place * 11456);
-    mlp_0_forward(blocks_1_add + place * 11456, parameters + at::mlp_0_weight, mlp_0_einsum + place * 11456);
-    mlp_0_softmax_forward(mlp_0_einsum + place * 11456, parameters + at::mlp_0_bias, outputs + image * 10);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    blocks_norm1_forward(blocks_carry + 400 + here, parameters + at::blocks_norm1_weight - 816,
+                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                     blocks_1_mhsa_k_mappings_0_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                     blocks_1_mhsa_v_mappings_0_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                     blocks_1_mhsa_k_mappings_1_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                     blocks_1_mhsa_v_mappings_1_add + own);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                       blocks_1_mhsa_q_mappings_0_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                          blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                       blocks_1_mhsa_q_mappings_1_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                          blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own, blocks_1_mhsa_einsum_2 + own,
+                                  blocks_1_mhsa_divide_2 + own);
+    blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + 400 + here, blocks_1_concat + own);
+    blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                       blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
+                                                       blocks_1_concat + own);
+    blocks_1_norm2_forward(blocks_1_concat + own, parameters + at::blocks_norm2_weight - 816,
+                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + own);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
+                           parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
+    mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_softmax_forward(mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10);
   }
 }
 
 void vit_mnist_evaluate_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 19 to 26
-  float* const blocks_1_norm1_add = scratch + 16;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 20 to 25
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 21 to 29
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 22 to 27
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 23 to 30
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;
-  // [B, 1, K=4], every 11456 reals, live from kernel 24 to 25
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 1248;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 16;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 29
-  float* const blocks_1_mhsa_divide = scratch + 80;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 30
-  float* const blocks_1_mhsa_divide_2 = scratch + 144;
-  // [B, 1, D=8], every 11456 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 48;
-  // [B, 1, K=4], every 11456 reals, live from kernel 26 to 27
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;
-  // [B, 1, D=8], every 11456 reals, live from kernel 31 to 32
-  float* const blocks_1_norm2_add = scratch + 64;
-  // [B, 1, M=32], every 11456 reals, live from kernel 32 to 33
-  float* const blocks_1_mlp_1_gelu = scratch + 16;
-  // [B, 1, D=8], every 11456 reals, live from kernel 33 to 34
-  float* const blocks_1_add = scratch + 64;
-  // [B, CLASSES=10], every 11456 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 16;
-  // [B], every 11456 reals, live from kernel 19 to 36
-  float* const add = scratch + 1328;
-  // [B], every 11456 reals, live from kernel 19 to 36
-  float* const reduce_sum = scratch + 1344;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add_2 = scratch;
+  // Scratch memory: what is of images lies every 11456 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;  // [B, K=4, N+1=50], kernels 5 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;  // [B, K=4, N+1=50], kernels 6 to 7
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 12 to 13
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 12 to 15
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;  // [B, K=4, N+1=50], kernels 8 to 13
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;  // [B, K=4, N+1=50], kernels 9 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;  // [B, K=4, N+1=50], kernels 10 to 11
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;  // [B, K=4, N+1=50], kernels 14 to 15
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_add = scratch + 16;  // [B, D=8, N+1=50], kernels 19 to 26
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;  // [B, K=4, N+1=50], kernels 20 to 25
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;  // [B, K=4, N+1=50], kernels 21 to 29
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;  // [B, K=4, N+1=50], kernels 22 to 27
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;  // [B, K=4, N+1=50], kernels 23 to 30
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;  // [B, 1, K=4], kernels 24 to 25
+  float* const blocks_1_mhsa_einsum = scratch + 1248;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 16;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 80;  // [B, 1, N+1=50], kernels 28 to 29
+  float* const blocks_1_mhsa_divide_2 = scratch + 144;  // [B, 1, N+1=50], kernels 28 to 30
+  float* const blocks_1_concat = scratch + 48;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;  // [B, 1, K=4], kernels 26 to 27
+  float* const blocks_1_norm2_add = scratch + 64;  // [B, 1, D=8], kernels 31 to 32
+  float* const blocks_1_mlp_1_gelu = scratch + 16;  // [B, 1, M=32], kernels 32 to 33
+  float* const blocks_1_add = scratch + 64;  // [B, 1, D=8], kernels 33 to 34
+  float* const mlp_0_einsum = scratch + 16;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 1328;  // [B], kernels 19 to 36
+  float* const reduce_sum = scratch + 1344;  // [B], kernels 19 to 36
+  float* const add_2 = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
-    copy_forward(add_2, blocks_carry + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add_2, blocks_carry + here);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
-                           parameters + at::blocks_norm1_weight - layer * 816,
-                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      const std::int64_t here = image * 11456;
+      const std::int64_t own = place * 11456;
+      blocks_norm1_forward(blocks_carry + layer * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
-                          blocks_mhsa_einsum + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                          blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + own, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + own);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + own, blocks_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + layer * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                                   blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
-                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
-                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + own, blocks_mhsa_v_mappings_1_add + own,
+                                                       blocks_carry + layer * 400 + here, blocks_concat + own);
+      blocks_norm1_forward(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
-                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
-    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
-                                  blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
-    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 11456,
-                                   blocks_1_mhsa_v_mappings_1_add + place * 11456, blocks_carry + 400 + image * 11456,
-                                   blocks_1_concat + place * 11456);
-    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + at::blocks_norm2_weight - 816,
-                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 11456);
-    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - 816,
-                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 11456);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - 816,
-                           blocks_1_concat + place * 11456, parameters + at::blocks_mlp_2_bias - 816,
-                           blocks_1_add + place * 11456);
-    mlp_0_forward(blocks_1_add + place * 11456, parameters + at::mlp_0_weight, mlp_0_einsum + place * 11456);
-    mlp_0_softmax_forward_evaluate(mlp_0_einsum + place * 11456, parameters + at::mlp_0_bias, outputs + image * 10,
-                                   labels + image, add + image * 11456, reduce_sum + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    blocks_norm1_forward(blocks_carry + 400 + here, parameters + at::blocks_norm1_weight - 816,
+                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                     blocks_1_mhsa_k_mappings_0_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                     blocks_1_mhsa_v_mappings_0_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                     blocks_1_mhsa_k_mappings_1_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                     blocks_1_mhsa_v_mappings_1_add + own);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                       blocks_1_mhsa_q_mappings_0_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                          blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                       blocks_1_mhsa_q_mappings_1_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                          blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own, blocks_1_mhsa_einsum_2 + own,
+                                  blocks_1_mhsa_divide_2 + own);
+    blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + 400 + here, blocks_1_concat + own);
+    blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                       blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
+                                                       blocks_1_concat + own);
+    blocks_1_norm2_forward(blocks_1_concat + own, parameters + at::blocks_norm2_weight - 816,
+                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + own);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
+                           parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
+    mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_softmax_forward_evaluate(mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10,
+                                   labels + image, add + here, reduce_sum + here);
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -4966,182 +3725,95 @@ void vit_mnist_evaluate_avx512(const float* parameters, const float* images, con
 void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 124
-  float* const rearrange = scratch + 33392;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 22768;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm1_rsqrt = scratch + 39680;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm1_multiply = scratch + 34176;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm1_add = scratch + 34576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 12720;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_divide = scratch + 17744;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_divide_2 = scratch + 20256;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 14320;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm2_rsqrt = scratch + 39744;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm2_multiply = scratch + 34976;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 14720;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mlp_0_add = scratch + 27792;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 12720;
-  // [B, N+1=50], every 27088 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_rsqrt = scratch + 15584;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 82
-  float* const blocks_1_norm1_multiply = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 81
-  float* const blocks_1_norm1_add = scratch + 13120;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 20 to 47
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13920;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 21 to 42
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 22 to 44
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14336;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 23 to 40
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14544;
-  // [B, 1, K=4], every 27088 reals, live from kernel 24 to 48
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15968;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 15648;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 15712;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 46
-  float* const blocks_1_mhsa_divide = scratch + 15776;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 43
-  float* const blocks_1_mhsa_divide_2 = scratch + 15840;
-  // [B, 1, D=8], every 27088 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 15680;
-  // [B, 1, K=4], every 27088 reals, live from kernel 26 to 45
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;
-  // [B, 1], every 27088 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_rsqrt = scratch + 15696;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 68
-  float* const blocks_1_norm2_multiply = scratch + 16000;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 67
-  float* const blocks_1_norm2_add = scratch + 16016;
-  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 65
-  float* const blocks_1_mlp_1_gelu = scratch + 15904;
-  // [B, 1, M=32], every 27088 reals, live from kernel 32 to 37
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 63
-  float* const blocks_1_add = scratch + 16032;
-  // [B, CLASSES=10], every 27088 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 15680;
-  // [B], every 27088 reals, live from kernel 19 to 60
-  float* const add = scratch + 16064;
-  // [B], every 27088 reals, live from kernel 19 to 60
-  float* const reduce_sum = scratch + 16080;
-  // [B, CLASSES=10], every 27088 reals, live from kernel 19 to 63
-  float* const d_mlp_1_multiply = scratch + 16048;
-  // [B, D=8], every 27088 reals, live from kernel 19 to 65
-  float* const d_mlp_0_einsum = scratch + 16096;
-  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 67
-  float* const d_blocks_1_mlp_1_multiply = scratch + 15936;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 69
-  float* const d_blocks_1_mlp_0_einsum = scratch + 16112;
-  // [B, D=8, 1], every 27088 reals, live from kernel 39 to 58
-  float* const d_blocks_1_add = scratch + 15712;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 40 to 43
-  float* const d_blocks_1_mhsa_einsum = scratch + 15648;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 75
-  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14752;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 42 to 43
-  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14544;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 45
-  float* const d_blocks_1_mhsa_multiply = scratch + 14128;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 48
-  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14192;
-  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 71
-  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 77
-  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14960;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 83
-  float* const d_blocks_1_norm1_concat = scratch + 13520;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 50 to 52
-  float* const d_blocks_1_mhsa_add = scratch + 13920;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 79
-  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15168;
-  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 73
-  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16144;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 81
-  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15376;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 54 to 56
-  float* const d_blocks_1_mhsa_add_2 = scratch + 13920;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 49 to 50
-  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 53 to 54
-  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
-  float* const d_blocks_1_norm1_multiply = scratch + 13920;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 125
-  float* const d_blocks_carry = scratch + 32592;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 104
-  float* const d_blocks_mlp_2_copy = scratch + 29392;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_1_multiply = scratch + 30992;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 108
-  float* const d_blocks_mlp_0_einsum = scratch + 35376;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_0_copy = scratch + 35776;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 86 to 102
-  float* const d_blocks_add = scratch + 36176;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 87 to 91
-  float* const d_blocks_mhsa_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 110
-  float* const d_blocks_mhsa_einsum_2 = scratch + 38224;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 89 to 94
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 90 to 91
-  float* const d_blocks_mhsa_einsum_3 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 93
-  float* const d_blocks_mhsa_multiply = scratch + 22768;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 99
-  float* const d_blocks_mhsa_multiply_2 = scratch + 25280;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 114
-  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
-  float* const d_blocks_mhsa_einsum_5 = scratch + 38848;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 94 to 95
-  float* const d_blocks_mhsa_add = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 122
-  float* const d_blocks_norm1_concat = scratch + 36576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
-  float* const d_blocks_mhsa_einsum_6 = scratch + 39056;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 97 to 100
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 120
-  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
-  float* const d_blocks_mhsa_einsum_8 = scratch + 39472;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 100 to 101
-  float* const d_blocks_mhsa_add_2 = scratch + 12928;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add_2 = scratch;
-  // [1], live from kernel 0 to 125
-  float* const divide_forward_sum = scratch + 12704;
+  // Scratch memory: what is of images lies every 27088 reals.
+  float* const rearrange = scratch + 33392;  // [B, C*P*P=16, N=49], kernels 1 to 124
+  float* const blocks_carry = scratch + 22768;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_rsqrt = scratch + 39680;  // [B, N+1=50], kernels 4 to 122
+  float* const blocks_norm1_multiply = scratch + 34176;  // [B, D=8, N+1=50], kernels 4 to 122
+  float* const blocks_norm1_add = scratch + 34576;  // [B, D=8, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_einsum = scratch + 12720;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 15232;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 17744;  // [B, N+1=50, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_divide_2 = scratch + 20256;  // [B, N+1=50, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_concat = scratch + 14320;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_norm2_rsqrt = scratch + 39744;  // [B, N+1=50], kernels 4 to 122
+  float* const blocks_norm2_multiply = scratch + 34976;  // [B, D=8, N+1=50], kernels 4 to 122
+  float* const blocks_norm2_add = scratch + 14720;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_0_add = scratch + 27792;  // [B, M=32, N+1=50], kernels 4 to 122
+  float* const blocks_mlp_1_gelu = scratch + 12720;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_rsqrt = scratch + 15584;  // [B, N+1=50], kernels 19 to 57
+  float* const blocks_1_norm1_multiply = scratch + 12720;  // [B, D=8, N+1=50], kernels 19 to 82
+  float* const blocks_1_norm1_add = scratch + 13120;  // [B, D=8, N+1=50], kernels 19 to 81
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13920;  // [B, K=4, N+1=50], kernels 20 to 47
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14128;  // [B, K=4, N+1=50], kernels 21 to 42
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14336;  // [B, K=4, N+1=50], kernels 22 to 44
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14544;  // [B, K=4, N+1=50], kernels 23 to 40
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15968;  // [B, 1, K=4], kernels 24 to 48
+  float* const blocks_1_mhsa_einsum = scratch + 15648;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 15712;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 15776;  // [B, 1, N+1=50], kernels 28 to 46
+  float* const blocks_1_mhsa_divide_2 = scratch + 15840;  // [B, 1, N+1=50], kernels 28 to 43
+  float* const blocks_1_concat = scratch + 15680;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;  // [B, 1, K=4], kernels 26 to 45
+  float* const blocks_1_norm2_rsqrt = scratch + 15696;  // [B, 1], kernels 31 to 39
+  float* const blocks_1_norm2_multiply = scratch + 16000;  // [B, 1, D=8], kernels 19 to 68
+  float* const blocks_1_norm2_add = scratch + 16016;  // [B, 1, D=8], kernels 19 to 67
+  float* const blocks_1_mlp_1_gelu = scratch + 15904;  // [B, 1, M=32], kernels 19 to 65
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;  // [B, 1, M=32], kernels 32 to 37
+  float* const blocks_1_add = scratch + 16032;  // [B, 1, D=8], kernels 19 to 63
+  float* const mlp_0_einsum = scratch + 15680;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 16064;  // [B], kernels 19 to 60
+  float* const reduce_sum = scratch + 16080;  // [B], kernels 19 to 60
+  float* const d_mlp_1_multiply = scratch + 16048;  // [B, CLASSES=10], kernels 19 to 63
+  float* const d_mlp_0_einsum = scratch + 16096;  // [B, D=8], kernels 19 to 65
+  float* const d_blocks_1_mlp_1_multiply = scratch + 15936;  // [B, 1, M=32], kernels 19 to 67
+  float* const d_blocks_1_mlp_0_einsum = scratch + 16112;  // [B, 1, D=8], kernels 19 to 69
+  float* const d_blocks_1_add = scratch + 15712;  // [B, D=8, 1], kernels 39 to 58
+  float* const d_blocks_1_mhsa_einsum = scratch + 15648;  // [B, 1, N+1=50], kernels 40 to 43
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14752;  // [B, K=4, N+1=50], kernels 19 to 75
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14544;  // [B, 1, N+1=50], kernels 42 to 43
+  float* const d_blocks_1_mhsa_multiply = scratch + 14128;  // [B, 1, N+1=50], kernels 43 to 45
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14192;  // [B, 1, N+1=50], kernels 43 to 48
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16128;  // [B, 1, K=4], kernels 19 to 71
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14960;  // [B, K=4, N+1=50], kernels 19 to 77
+  float* const d_blocks_1_norm1_concat = scratch + 13520;  // [B, D=8, N+1=50], kernels 19 to 83
+  float* const d_blocks_1_mhsa_add = scratch + 13920;  // [B, K=4, N+1=50], kernels 50 to 52
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15168;  // [B, K=4, N+1=50], kernels 19 to 79
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16144;  // [B, 1, K=4], kernels 19 to 73
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15376;  // [B, K=4, N+1=50], kernels 19 to 81
+  float* const d_blocks_1_mhsa_add_2 = scratch + 13920;  // [B, K=4, N+1=50], kernels 54 to 56
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14128;  // [B, K=4, N+1=50], kernels 49 to 50
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;  // [B, K=4, N+1=50], kernels 53 to 54
+  float* const d_blocks_1_norm1_multiply = scratch + 13920;  // [B, D=8, N+1=50], kernels 57 to 59
+  float* const d_blocks_carry = scratch + 32592;  // [B, D=8, N+1=50] x 2 slots, kernels 19 to 125
+  float* const d_blocks_mlp_2_copy = scratch + 29392;  // [B, M=32, N+1=50], kernels 84 to 104
+  float* const d_blocks_mlp_1_multiply = scratch + 30992;  // [B, M=32, N+1=50], kernels 84 to 106
+  float* const d_blocks_mlp_0_einsum = scratch + 35376;  // [B, D=8, N+1=50], kernels 84 to 108
+  float* const d_blocks_mlp_0_copy = scratch + 35776;  // [B, D=8, N+1=50], kernels 84 to 106
+  float* const d_blocks_add = scratch + 36176;  // [B, D=8, N+1=50], kernels 86 to 102
+  float* const d_blocks_mhsa_einsum = scratch + 12720;  // [B, N+1=50, N+1=50], kernels 87 to 91
+  float* const d_blocks_mhsa_einsum_2 = scratch + 38224;  // [B, K=4, N+1=50], kernels 84 to 110
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;  // [B, K=4, N+1=50], kernels 89 to 94
+  float* const d_blocks_mhsa_einsum_3 = scratch + 15232;  // [B, N+1=50, N+1=50], kernels 90 to 91
+  float* const d_blocks_mhsa_multiply = scratch + 22768;  // [B, N+1=50, N+1=50], kernels 91 to 93
+  float* const d_blocks_mhsa_multiply_2 = scratch + 25280;  // [B, N+1=50, N+1=50], kernels 91 to 99
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;  // [B, K=4, N+1=50], kernels 84 to 114
+  float* const d_blocks_mhsa_einsum_5 = scratch + 38848;  // [B, K=4, N+1=50], kernels 84 to 112
+  float* const d_blocks_mhsa_add = scratch + 12720;  // [B, K=4, N+1=50], kernels 94 to 95
+  float* const d_blocks_norm1_concat = scratch + 36576;  // [B, D=8, N+1=50], kernels 84 to 122
+  float* const d_blocks_mhsa_einsum_6 = scratch + 39056;  // [B, K=4, N+1=50], kernels 84 to 116
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;  // [B, K=4, N+1=50], kernels 97 to 100
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;  // [B, K=4, N+1=50], kernels 84 to 120
+  float* const d_blocks_mhsa_einsum_8 = scratch + 39472;  // [B, K=4, N+1=50], kernels 84 to 118
+  float* const d_blocks_mhsa_add_2 = scratch + 12928;  // [B, K=4, N+1=50], kernels 100 to 101
+  float* const add_2 = scratch;  // [D=8, 1], kernels 0 to 3
+  float* const divide_forward_sum = scratch + 12704;  // [1], kernels 0 to 125
   std::int64_t place = -1;
   // Group after group of images: forward, backward, and their gradients added to those before them.
   const std::int64_t chunks = chunks_of(batch, at_once);
@@ -5150,169 +3822,160 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
     add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      rearrange_forward(images + group.first * 784 + image * 784, rearrange + image * 27088);
-      linear_mapper_forward(rearrange + image * 27088, parameters + at::linear_mapper_weight,
-                            parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 27088);
-      copy_forward(add_2, blocks_carry + image * 27088);
+      const std::int64_t here = image * 27088;
+      rearrange_forward(images + group.first * 784 + image * 784, rearrange + here);
+      linear_mapper_forward(rearrange + here, parameters + at::linear_mapper_weight,
+                            parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + here);
+      copy_forward(add_2, blocks_carry + here);
     }
     // blocks: 1 layers
     for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
-        blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 27088, blocks_norm1_rsqrt + image * 27088,
-                                   blocks_norm1_multiply + image * 27088,
-                                   parameters + at::blocks_norm1_weight - layer * 816,
-                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + image * 27088);
+        const std::int64_t here = image * 27088;
+        const std::int64_t own = place * 27088;
+        blocks_norm1_forward_train(blocks_carry + layer * 400 + here, blocks_norm1_rsqrt + here,
+                                   blocks_norm1_multiply + here, parameters + at::blocks_norm1_weight - layer * 816,
+                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + here);
         blocks_mhsa_q_mappings_0_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + here);
         blocks_mhsa_q_mappings_0_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
-        blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
-                            blocks_mhsa_einsum + place * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + here);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + here, blocks_mhsa_k_mappings_0_add + here,
+                            blocks_mhsa_einsum + own);
         blocks_mhsa_q_mappings_0_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + here);
         blocks_mhsa_q_mappings_1_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + here);
         blocks_mhsa_q_mappings_1_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
-        blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
-                            blocks_mhsa_einsum_2 + place * 27088);
-        blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
-                                    blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
-        blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                                   blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + here);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + here, blocks_mhsa_k_mappings_1_add + here,
+                            blocks_mhsa_einsum_2 + own);
+        blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + here, blocks_mhsa_einsum_2 + own,
+                                    blocks_mhsa_divide_2 + here);
+        blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + here, blocks_mhsa_v_mappings_0_add + here,
+                                            blocks_carry + layer * 400 + here, blocks_concat + own);
         blocks_mhsa_q_mappings_1_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
-        blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                                     blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
-                                   blocks_norm2_multiply + image * 27088,
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + here);
+        blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + here,
+                                                         blocks_mhsa_v_mappings_1_add + here,
+                                                         blocks_carry + layer * 400 + here, blocks_concat + own);
+        blocks_norm1_forward_train(blocks_concat + own, blocks_norm2_rsqrt + here, blocks_norm2_multiply + here,
                                    parameters + at::blocks_norm2_weight - layer * 816,
-                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 27088);
-        blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + at::blocks_mlp_0_weight - layer * 816,
-                                   parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + image * 27088,
-                                   blocks_mlp_1_gelu + place * 27088);
-        blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + at::blocks_mlp_2_weight - layer * 816,
-                             blocks_concat + place * 27088, parameters + at::blocks_mlp_2_bias - layer * 816,
-                             blocks_carry + (layer + 1) * 400 + image * 27088);
+                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+        blocks_mlp_0_forward_train(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                   parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + here,
+                                   blocks_mlp_1_gelu + own);
+        blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                             blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                             blocks_carry + (layer + 1) * 400 + here);
       }
     }
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < group.images; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                                 blocks_1_norm1_multiply + image * 27088, parameters + at::blocks_norm1_weight - 816,
-                                 parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + image * 27088);
+      const std::int64_t here = image * 27088;
+      const std::int64_t own = place * 27088;
+      blocks_norm1_forward_train(blocks_carry + 400 + here, blocks_1_norm1_rsqrt + own, blocks_1_norm1_multiply + here,
+                                 parameters + at::blocks_norm1_weight - 816, parameters + at::blocks_norm1_bias - 816,
+                                 blocks_1_norm1_add + here);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + own);
       blocks_1_mhsa_q_mappings_0_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 27088);
-      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                            blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + own);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                            blocks_1_mhsa_einsum + own);
       blocks_1_mhsa_q_mappings_1_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 27088);
-      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                            blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
-      blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                                    blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
-      blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                                   blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
-      blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 27088,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 27088, blocks_carry + 400 + image * 27088,
-                                     blocks_1_concat + place * 27088);
-      blocks_1_norm2_forward_train(blocks_1_concat + place * 27088, blocks_1_norm2_rsqrt + place * 27088,
-                                   blocks_1_norm2_multiply + image * 27088, parameters + at::blocks_norm2_weight - 816,
-                                   parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + image * 27088);
-      blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + at::blocks_mlp_0_weight - 816,
-                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + image * 27088,
-                              d_blocks_1_mlp_1_gelu_gradient + place * 27088);
-      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + at::blocks_mlp_2_weight - 816,
-                             blocks_1_concat + place * 27088, parameters + at::blocks_mlp_2_bias - 816,
-                             blocks_1_add + image * 27088);
-      mlp_0_forward(blocks_1_add + image * 27088, parameters + at::mlp_0_weight, mlp_0_einsum + place * 27088);
-      mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters + at::mlp_0_bias,
-                     outputs + group.first * 10 + image * 10, d_mlp_1_multiply + image * 27088,
-                     labels + group.first + image, add + image * 27088, reduce_sum + image * 27088);
-      mlp_0_matmul_backward(d_mlp_1_multiply + image * 27088, parameters + at::mlp_0_weight,
-                            d_mlp_0_einsum + image * 27088);
-      blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + at::blocks_mlp_2_weight - 816,
-                              d_blocks_1_mlp_1_gelu_gradient + place * 27088,
-                              d_blocks_1_mlp_1_multiply + image * 27088);
-      blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + image * 27088,
-                                     parameters + at::blocks_mlp_0_weight - 816,
-                                     d_blocks_1_mlp_0_einsum + image * 27088);
-      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + at::blocks_norm2_weight - 816,
-                              blocks_1_norm2_multiply + image * 27088, blocks_1_norm2_rsqrt + place * 27088,
-                              d_mlp_0_einsum + image * 27088, d_blocks_1_add + place * 27088);
-      blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
-                             d_blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_matmul_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                                    d_blocks_1_mhsa_einsum_2 + image * 27088);
-      blocks_1_mhsa_matmul_backward_4(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_3 + place * 27088);
-      blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                                      d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                                      d_blocks_1_mhsa_multiply + place * 27088,
-                                      d_blocks_1_mhsa_multiply_2 + place * 27088);
-      blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply + place * 27088,
-                                      blocks_1_mhsa_k_mappings_1_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_4 + image * 27088);
-      blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply + place * 27088,
-                                      blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_5 + image * 27088);
-      blocks_1_mhsa_matmul_backward_5(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                                      d_blocks_1_mhsa_einsum_6 + image * 27088);
-      blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply_2 + place * 27088,
-                                      blocks_1_mhsa_k_mappings_0_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_7 + image * 27088);
-      blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply_2 + place * 27088,
-                                      blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_8 + image * 27088);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088,
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + own);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                            blocks_1_mhsa_einsum_2 + own);
+      blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own,
+                                    blocks_1_mhsa_einsum_2 + own, blocks_1_mhsa_divide_2 + own);
+      blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                            blocks_carry + 400 + here, blocks_1_concat + own);
+      blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                         blocks_1_mhsa_v_mappings_1_add + own,
+                                                         blocks_carry + 400 + here, blocks_1_concat + own);
+      blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + here,
+                                   parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
+                                   blocks_1_norm2_add + here);
+      blocks_1_mlp_0_backward(blocks_1_norm2_add + here, parameters + at::blocks_mlp_0_weight - 816,
+                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + here,
+                              d_blocks_1_mlp_1_gelu_gradient + own);
+      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + here, parameters + at::blocks_mlp_2_weight - 816,
+                             blocks_1_concat + own, parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + here);
+      mlp_0_forward(blocks_1_add + here, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+      mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + group.first * 10 + image * 10,
+                     d_mlp_1_multiply + here, labels + group.first + image, add + here, reduce_sum + here);
+      mlp_0_matmul_backward(d_mlp_1_multiply + here, parameters + at::mlp_0_weight, d_mlp_0_einsum + here);
+      blocks_1_mlp_2_backward(d_mlp_0_einsum + here, parameters + at::blocks_mlp_2_weight - 816,
+                              d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + here);
+      blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + here, parameters + at::blocks_mlp_0_weight - 816,
+                                     d_blocks_1_mlp_0_einsum + here);
+      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - 816,
+                              blocks_1_norm2_multiply + here, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + here,
+                              d_blocks_1_add + own);
+      blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
+      blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
+                                                d_blocks_1_mhsa_einsum_2 + here);
+      blocks_1_mhsa_forward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_0_add + own, d_blocks_1_mhsa_einsum_3 + own);
+      blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide_2 + own,
+                                      d_blocks_1_mhsa_einsum_3 + own, blocks_1_mhsa_divide + own,
+                                      d_blocks_1_mhsa_multiply + own, d_blocks_1_mhsa_multiply_2 + own);
+      blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_k_mappings_1_add + own,
+                                                d_blocks_1_mhsa_einsum_4 + here);
+      blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_q_mappings_1_add + own,
+                                              d_blocks_1_mhsa_einsum_5 + here);
+      blocks_1_mhsa_value_v_mappings_0_backward(d_blocks_1_add + own, blocks_1_mhsa_divide + own,
+                                                d_blocks_1_mhsa_einsum_6 + here);
+      blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_k_mappings_0_add + own,
+                                                d_blocks_1_mhsa_einsum_7 + here);
+      blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_q_mappings_0_add + own,
+                                              d_blocks_1_mhsa_einsum_8 + here);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + here,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_1_mhsa_add + place * 27088);
-      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088,
+                                          d_blocks_1_mhsa_v_mappings_1_einsum + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + here,
+                                          parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                          d_blocks_1_mhsa_v_mappings_1_einsum + own, d_blocks_1_mhsa_add + own);
+      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + here,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_copy_backward_2(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088,
+                                          d_blocks_1_mhsa_add + own, d_blocks_1_norm1_concat + here);
+      blocks_1_mhsa_copy_of_slice_backward(d_blocks_1_mhsa_add + own, d_blocks_1_norm1_concat + here);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + here,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_1_mhsa_add_2 + place * 27088);
-      blocks_1_mhsa_q_mappings_0_backward(
-          d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-          d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - 816,
-                              blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                              d_blocks_1_norm1_multiply + place * 27088);
-      blocks_add_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
-                          d_blocks_carry + image * 27088);
-      blocks_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_carry + image * 27088);
+                                          d_blocks_1_mhsa_v_mappings_0_einsum + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + here,
+                                          parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                          d_blocks_1_mhsa_v_mappings_0_einsum + own, d_blocks_1_mhsa_add_2 + own);
+      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + here,
+                                          parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                          d_blocks_1_mhsa_add_2 + own, d_blocks_1_norm1_concat + here);
+      blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + own, d_blocks_1_norm1_concat + here);
+      blocks_1_norm1_backward(d_blocks_1_norm1_concat + here, parameters + at::blocks_norm1_weight - 816,
+                              blocks_1_norm1_multiply + here, blocks_1_norm1_rsqrt + own,
+                              d_blocks_1_norm1_multiply + own);
+      blocks_add_backward(d_blocks_1_norm1_multiply + own, d_blocks_1_add + own, d_blocks_carry + here);
+      blocks_backward(d_blocks_1_norm1_multiply + own, d_blocks_carry + here);
     }
     divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
     divide_forward_train(batch, divide_forward_sum, loss);
@@ -5327,7 +3990,7 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
                                              scratch + 4096);
       blocks_1_norm2_weight_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
                                              scratch + 11808);
-      blocks_1_norm2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
+      blocks_1_mlp_2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
       blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, scratch + 12320);
       blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
                                                          scratch + 9984);
@@ -5390,60 +4053,54 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
 #pragma omp parallel for schedule(static) firstprivate(place)
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
-        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088,
-                              parameters + at::blocks_mlp_2_weight - layer * 816, blocks_mlp_0_add + image * 27088,
-                              d_blocks_mlp_2_copy + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
-        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088,
-                              parameters + at::blocks_mlp_0_weight - layer * 816,
-                              d_blocks_mlp_0_einsum + image * 27088);
-        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + at::blocks_norm2_weight - layer * 816,
-                              blocks_norm2_multiply + image * 27088, parameters + at::blocks_norm2_bias - layer * 816,
-                              d_blocks_mlp_0_copy + image * 27088, blocks_norm2_rsqrt + image * 27088,
-                              d_blocks_carry + pass * 400 + image * 27088, d_blocks_add + place * 27088);
-        blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                             d_blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_matmul_backward(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                                    d_blocks_mhsa_einsum_2 + image * 27088);
-        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088,
+        const std::int64_t here = image * 27088;
+        const std::int64_t own = place * 27088;
+        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + here, parameters + at::blocks_mlp_2_weight - layer * 816,
+                              blocks_mlp_0_add + here, d_blocks_mlp_2_copy + here, d_blocks_mlp_1_multiply + here);
+        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + here, parameters + at::blocks_mlp_0_weight - layer * 816,
+                              d_blocks_mlp_0_einsum + here);
+        blocks_norm2_backward(d_blocks_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - layer * 816,
+                              blocks_norm2_multiply + here, parameters + at::blocks_norm2_bias - layer * 816,
+                              d_blocks_mlp_0_copy + here, blocks_norm2_rsqrt + here, d_blocks_carry + pass * 400 + here,
+                              d_blocks_add + own);
+        blocks_mhsa_backward(d_blocks_add + own, blocks_mhsa_v_mappings_1_add + here, d_blocks_mhsa_einsum + own);
+        blocks_mhsa_value_v_mappings_1_backward(d_blocks_add + own, blocks_mhsa_divide_2 + here,
+                                                d_blocks_mhsa_einsum_2 + here);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + here,
                                             parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
-        blocks_mhsa_forward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                            d_blocks_mhsa_einsum_3 + place * 27088);
-        blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                                      d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
-                                      d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
-        blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply + place * 27088,
-                                      blocks_mhsa_k_mappings_1_add + image * 27088,
-                                      d_blocks_mhsa_einsum_4 + image * 27088);
-        blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 27088,
-                                      blocks_mhsa_q_mappings_1_add + image * 27088,
-                                      d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(
-            d_blocks_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-            d_blocks_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_mhsa_add + place * 27088);
-        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088,
+                                            d_blocks_mhsa_v_mappings_1_einsum + own);
+        blocks_mhsa_forward(d_blocks_add + own, blocks_mhsa_v_mappings_0_add + here, d_blocks_mhsa_einsum_3 + own);
+        blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + own, blocks_mhsa_divide_2 + here,
+                                      d_blocks_mhsa_einsum_3 + own, blocks_mhsa_divide + here,
+                                      d_blocks_mhsa_multiply + own, d_blocks_mhsa_multiply_2 + own);
+        blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_k_mappings_1_add + here,
+                                                d_blocks_mhsa_einsum_4 + here);
+        blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_q_mappings_1_add + here,
+                                              d_blocks_mhsa_einsum_5 + here);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + here,
+                                            parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                            d_blocks_mhsa_v_mappings_1_einsum + own, d_blocks_mhsa_add + own);
+        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + here,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
-        blocks_mhsa_matmul_backward_5(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
-                                      d_blocks_mhsa_einsum_6 + image * 27088);
-        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + image * 27088,
+                                          d_blocks_mhsa_add + own, d_blocks_norm1_concat + here);
+        blocks_mhsa_value_v_mappings_0_backward(d_blocks_add + own, blocks_mhsa_divide + here,
+                                                d_blocks_mhsa_einsum_6 + here);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + here,
                                             parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
-        blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply_2 + place * 27088,
-                                      blocks_mhsa_k_mappings_0_add + image * 27088,
-                                      d_blocks_mhsa_einsum_7 + image * 27088);
-        blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 27088,
-                                      blocks_mhsa_q_mappings_0_add + image * 27088,
-                                      d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(
-            d_blocks_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-            d_blocks_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_mhsa_add_2 + place * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088,
+                                            d_blocks_mhsa_v_mappings_0_einsum + own);
+        blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_k_mappings_0_add + here,
+                                                d_blocks_mhsa_einsum_7 + here);
+        blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_q_mappings_0_add + here,
+                                              d_blocks_mhsa_einsum_8 + here);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + here,
+                                            parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                            d_blocks_mhsa_v_mappings_0_einsum + own, d_blocks_mhsa_add_2 + own);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + here,
                                             parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
-        blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - layer * 816,
-                              blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
-                              d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
+                                            d_blocks_mhsa_add_2 + own, d_blocks_norm1_concat + here);
+        blocks_norm1_backward(d_blocks_norm1_concat + here, parameters + at::blocks_norm1_weight - layer * 816,
+                              blocks_norm1_multiply + here, blocks_norm1_rsqrt + here, d_blocks_add + own,
+                              d_blocks_carry + (pass + 1) * 400 + here);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -5518,355 +4175,260 @@ void vit_mnist_loss_and_gradients_avx512(const float* parameters, const float* i
     }
     blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::linear_mapper_bias, scratch + 2048);
     linear_mapper_weight_gradient_sum(group, gradients + at::linear_mapper_weight, scratch);
-    class_token_gradient_sum(group, gradients + at::class_token, scratch + 2176);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::class_token, scratch + 2176);
   }
 }
 
 void vit_mnist_input_gradient_avx512(const float* parameters, const float* images, const std::int32_t* labels,
                                      const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                      float* scratch) {
-  // [B, C*P*P=16, N=49], every 20256 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 20256 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 10064;
-  // [B, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm1_rsqrt = scratch + 20144;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm1_multiply = scratch + 17488;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 18688;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 18896;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 19104;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 19312;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 19520;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 19728;
-  // [B, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm2_rsqrt = scratch + 20208;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm2_multiply = scratch + 17888;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mlp_0_add = scratch + 15088;
-  // [B, M=32, N+1=50], every 20256 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, N+1=50], every 20256 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_rsqrt = scratch + 1856;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_multiply = scratch + 16;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 19 to 26
-  float* const blocks_1_norm1_add = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 20 to 47
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 816;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 21 to 42
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 1024;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 22 to 44
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 1232;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 23 to 40
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1440;
-  // [B, 1, K=4], every 20256 reals, live from kernel 24 to 48
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1712;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 1648;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 416;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 28 to 46
-  float* const blocks_1_mhsa_divide = scratch + 624;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 28 to 43
-  float* const blocks_1_mhsa_divide_2 = scratch + 688;
-  // [B, 1, D=8], every 20256 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 480;
-  // [B, 1, K=4], every 20256 reals, live from kernel 26 to 45
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 1728;
-  // [B, 1], every 20256 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_rsqrt = scratch + 496;
-  // [B, 1, D=8], every 20256 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_multiply = scratch + 512;
-  // [B, 1, D=8], every 20256 reals, live from kernel 31 to 32
-  float* const blocks_1_norm2_add = scratch + 528;
-  // [B, 1, M=32], every 20256 reals, live from kernel 32 to 33
-  float* const blocks_1_mlp_1_gelu = scratch + 416;
-  // [B, 1, M=32], every 20256 reals, live from kernel 32 to 37
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 448;
-  // [B, 1, D=8], every 20256 reals, live from kernel 33 to 34
-  float* const blocks_1_add = scratch + 528;
-  // [B, CLASSES=10], every 20256 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 416;
-  // [B], every 20256 reals, live from kernel 19 to 60
-  float* const add = scratch + 1920;
-  // [B], every 20256 reals, live from kernel 19 to 60
-  float* const reduce_sum = scratch + 1936;
-  // [B, CLASSES=10], every 20256 reals, live from kernel 35 to 36
-  float* const d_mlp_1_multiply = scratch + 432;
-  // [B, D=8], every 20256 reals, live from kernel 36 to 39
-  float* const d_mlp_0_einsum = scratch + 480;
-  // [B, 1, M=32], every 20256 reals, live from kernel 37 to 38
-  float* const d_blocks_1_mlp_1_multiply = scratch + 416;
-  // [B, 1, D=8], every 20256 reals, live from kernel 38 to 39
-  float* const d_blocks_1_mlp_0_einsum = scratch + 448;
-  // [B, D=8, 1], every 20256 reals, live from kernel 39 to 58
-  float* const d_blocks_1_add = scratch + 1952;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 40 to 43
-  float* const d_blocks_1_mhsa_einsum = scratch + 752;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 41 to 49
-  float* const d_blocks_1_mhsa_einsum_2 = scratch + 416;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 42 to 43
-  float* const d_blocks_1_mhsa_einsum_3 = scratch + 1440;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 43 to 45
-  float* const d_blocks_1_mhsa_multiply = scratch + 1504;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 43 to 48
-  float* const d_blocks_1_mhsa_multiply_2 = scratch + 1648;
-  // [B, 1, K=4], every 20256 reals, live from kernel 44 to 51
-  float* const d_blocks_1_mhsa_einsum_4 = scratch + 1968;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 45 to 50
-  float* const d_blocks_1_mhsa_einsum_5 = scratch + 1024;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 51 to 57
-  float* const d_blocks_1_norm1_concat = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 50 to 56
-  float* const d_blocks_1_mhsa_add = scratch + 816;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 46 to 52
-  float* const d_blocks_1_mhsa_einsum_6 = scratch + 1232;
-  // [B, 1, K=4], every 20256 reals, live from kernel 47 to 54
-  float* const d_blocks_1_mhsa_einsum_7 = scratch + 1984;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 48 to 53
-  float* const d_blocks_1_mhsa_einsum_8 = scratch + 1440;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 53 to 55
-  float* const d_blocks_1_mhsa_add_2 = scratch + 1024;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 49 to 50
-  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 1648;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 52 to 53
-  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 1648;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 57 to 59
-  float* const d_blocks_1_norm1_multiply = scratch + 816;
-  // [B, D=8, N+1=50] x 2 slots, every 20256 reals, live from kernel 19 to 80
-  float* const d_blocks_carry = scratch + 16688;
-  // [B, M=32, N+1=50], every 20256 reals, live from kernel 61 to 62
-  float* const d_blocks_mlp_1_multiply = scratch + 16;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 62 to 63
-  float* const d_blocks_mlp_0_einsum = scratch + 1616;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 63 to 79
-  float* const d_blocks_add = scratch + 18288;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 64 to 68
-  float* const d_blocks_mhsa_einsum = scratch + 16;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 65 to 66
-  float* const d_blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 66 to 71
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 19936;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 67 to 68
-  float* const d_blocks_mhsa_einsum_3 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 68 to 70
-  float* const d_blocks_mhsa_multiply = scratch + 10064;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 68 to 76
-  float* const d_blocks_mhsa_multiply_2 = scratch + 12576;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 69 to 72
-  float* const d_blocks_mhsa_einsum_4 = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 70 to 71
-  float* const d_blocks_mhsa_einsum_5 = scratch + 16;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 71 to 72
-  float* const d_blocks_mhsa_add = scratch + 624;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 72 to 79
-  float* const d_blocks_norm1_concat = scratch + 16;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 73 to 74
-  float* const d_blocks_mhsa_einsum_6 = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 74 to 77
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 624;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 75 to 78
-  float* const d_blocks_mhsa_einsum_7 = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 76 to 77
-  float* const d_blocks_mhsa_einsum_8 = scratch + 832;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 77 to 78
-  float* const d_blocks_mhsa_add_2 = scratch + 1040;
-  // [B, N=49, C*P*P=16], every 20256 reals, live from kernel 80 to 81
-  float* const d_linear_mapper_einsum = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add_2 = scratch;
+  // Scratch memory: what is of images lies every 20256 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_rsqrt = scratch + 20144;  // [B, N+1=50], kernels 4 to 79
+  float* const blocks_norm1_multiply = scratch + 17488;  // [B, D=8, N+1=50], kernels 4 to 79
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 18688;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 18896;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 19104;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 19312;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 19520;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 19728;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_norm2_rsqrt = scratch + 20208;  // [B, N+1=50], kernels 4 to 79
+  float* const blocks_norm2_multiply = scratch + 17888;  // [B, D=8, N+1=50], kernels 4 to 79
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_0_add = scratch + 15088;  // [B, M=32, N+1=50], kernels 4 to 79
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_rsqrt = scratch + 1856;  // [B, N+1=50], kernels 19 to 57
+  float* const blocks_1_norm1_multiply = scratch + 16;  // [B, D=8, N+1=50], kernels 19 to 57
+  float* const blocks_1_norm1_add = scratch + 416;  // [B, D=8, N+1=50], kernels 19 to 26
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 816;  // [B, K=4, N+1=50], kernels 20 to 47
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 1024;  // [B, K=4, N+1=50], kernels 21 to 42
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 1232;  // [B, K=4, N+1=50], kernels 22 to 44
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1440;  // [B, K=4, N+1=50], kernels 23 to 40
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1712;  // [B, 1, K=4], kernels 24 to 48
+  float* const blocks_1_mhsa_einsum = scratch + 1648;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 416;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 624;  // [B, 1, N+1=50], kernels 28 to 46
+  float* const blocks_1_mhsa_divide_2 = scratch + 688;  // [B, 1, N+1=50], kernels 28 to 43
+  float* const blocks_1_concat = scratch + 480;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 1728;  // [B, 1, K=4], kernels 26 to 45
+  float* const blocks_1_norm2_rsqrt = scratch + 496;  // [B, 1], kernels 31 to 39
+  float* const blocks_1_norm2_multiply = scratch + 512;  // [B, 1, D=8], kernels 31 to 39
+  float* const blocks_1_norm2_add = scratch + 528;  // [B, 1, D=8], kernels 31 to 32
+  float* const blocks_1_mlp_1_gelu = scratch + 416;  // [B, 1, M=32], kernels 32 to 33
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 448;  // [B, 1, M=32], kernels 32 to 37
+  float* const blocks_1_add = scratch + 528;  // [B, 1, D=8], kernels 33 to 34
+  float* const mlp_0_einsum = scratch + 416;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 1920;  // [B], kernels 19 to 60
+  float* const reduce_sum = scratch + 1936;  // [B], kernels 19 to 60
+  float* const d_mlp_1_multiply = scratch + 432;  // [B, CLASSES=10], kernels 35 to 36
+  float* const d_mlp_0_einsum = scratch + 480;  // [B, D=8], kernels 36 to 39
+  float* const d_blocks_1_mlp_1_multiply = scratch + 416;  // [B, 1, M=32], kernels 37 to 38
+  float* const d_blocks_1_mlp_0_einsum = scratch + 448;  // [B, 1, D=8], kernels 38 to 39
+  float* const d_blocks_1_add = scratch + 1952;  // [B, D=8, 1], kernels 39 to 58
+  float* const d_blocks_1_mhsa_einsum = scratch + 752;  // [B, 1, N+1=50], kernels 40 to 43
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 416;  // [B, K=4, N+1=50], kernels 41 to 49
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 1440;  // [B, 1, N+1=50], kernels 42 to 43
+  float* const d_blocks_1_mhsa_multiply = scratch + 1504;  // [B, 1, N+1=50], kernels 43 to 45
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 1648;  // [B, 1, N+1=50], kernels 43 to 48
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 1968;  // [B, 1, K=4], kernels 44 to 51
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 1024;  // [B, K=4, N+1=50], kernels 45 to 50
+  float* const d_blocks_1_norm1_concat = scratch + 416;  // [B, D=8, N+1=50], kernels 51 to 57
+  float* const d_blocks_1_mhsa_add = scratch + 816;  // [B, K=4, N+1=50], kernels 50 to 56
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 1232;  // [B, K=4, N+1=50], kernels 46 to 52
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 1984;  // [B, 1, K=4], kernels 47 to 54
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 1440;  // [B, K=4, N+1=50], kernels 48 to 53
+  float* const d_blocks_1_mhsa_add_2 = scratch + 1024;  // [B, K=4, N+1=50], kernels 53 to 55
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 1648;  // [B, K=4, N+1=50], kernels 49 to 50
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 1648;  // [B, K=4, N+1=50], kernels 52 to 53
+  float* const d_blocks_1_norm1_multiply = scratch + 816;  // [B, D=8, N+1=50], kernels 57 to 59
+  float* const d_blocks_carry = scratch + 16688;  // [B, D=8, N+1=50] x 2 slots, kernels 19 to 80
+  float* const d_blocks_mlp_1_multiply = scratch + 16;  // [B, M=32, N+1=50], kernels 61 to 62
+  float* const d_blocks_mlp_0_einsum = scratch + 1616;  // [B, D=8, N+1=50], kernels 62 to 63
+  float* const d_blocks_add = scratch + 18288;  // [B, D=8, N+1=50], kernels 63 to 79
+  float* const d_blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 64 to 68
+  float* const d_blocks_mhsa_einsum_2 = scratch + 2528;  // [B, K=4, N+1=50], kernels 65 to 66
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 19936;  // [B, K=4, N+1=50], kernels 66 to 71
+  float* const d_blocks_mhsa_einsum_3 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 67 to 68
+  float* const d_blocks_mhsa_multiply = scratch + 10064;  // [B, N+1=50, N+1=50], kernels 68 to 70
+  float* const d_blocks_mhsa_multiply_2 = scratch + 12576;  // [B, N+1=50, N+1=50], kernels 68 to 76
+  float* const d_blocks_mhsa_einsum_4 = scratch + 416;  // [B, K=4, N+1=50], kernels 69 to 72
+  float* const d_blocks_mhsa_einsum_5 = scratch + 16;  // [B, K=4, N+1=50], kernels 70 to 71
+  float* const d_blocks_mhsa_add = scratch + 624;  // [B, K=4, N+1=50], kernels 71 to 72
+  float* const d_blocks_norm1_concat = scratch + 16;  // [B, D=8, N+1=50], kernels 72 to 79
+  float* const d_blocks_mhsa_einsum_6 = scratch + 416;  // [B, K=4, N+1=50], kernels 73 to 74
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 624;  // [B, K=4, N+1=50], kernels 74 to 77
+  float* const d_blocks_mhsa_einsum_7 = scratch + 416;  // [B, K=4, N+1=50], kernels 75 to 78
+  float* const d_blocks_mhsa_einsum_8 = scratch + 832;  // [B, K=4, N+1=50], kernels 76 to 77
+  float* const d_blocks_mhsa_add_2 = scratch + 1040;  // [B, K=4, N+1=50], kernels 77 to 78
+  float* const d_linear_mapper_einsum = scratch + 16;  // [B, N=49, C*P*P=16], kernels 80 to 81
+  float* const add_2 = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 20256);
-    linear_mapper_forward(rearrange + place * 20256, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 20256);
-    copy_forward(add_2, blocks_carry + image * 20256);
+    const std::int64_t here = image * 20256;
+    const std::int64_t own = place * 20256;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add_2, blocks_carry + here);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 20256, blocks_norm1_rsqrt + image * 20256,
-                                 blocks_norm1_multiply + image * 20256,
-                                 parameters + at::blocks_norm1_weight - layer * 816,
-                                 parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 20256);
+      const std::int64_t here = image * 20256;
+      const std::int64_t own = place * 20256;
+      blocks_norm1_forward_train(blocks_carry + layer * 400 + here, blocks_norm1_rsqrt + here,
+                                 blocks_norm1_multiply + here, parameters + at::blocks_norm1_weight - layer * 816,
+                                 parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + here);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
-                          blocks_mhsa_einsum + place * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + here);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + here, blocks_mhsa_k_mappings_0_add + here,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + here);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + here);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
-                          blocks_mhsa_einsum_2 + place * 20256);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
-                                  blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                                 blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + here);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + here, blocks_mhsa_k_mappings_1_add + here,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + here, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + here);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + here, blocks_mhsa_v_mappings_0_add + here,
+                                          blocks_carry + layer * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
-                                   blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
-                                 blocks_norm2_multiply + image * 20256,
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + here);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + here, blocks_mhsa_v_mappings_1_add + here,
+                                                       blocks_carry + layer * 400 + here, blocks_concat + own);
+      blocks_norm1_forward_train(blocks_concat + own, blocks_norm2_rsqrt + here, blocks_norm2_multiply + here,
                                  parameters + at::blocks_norm2_weight - layer * 816,
-                                 parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 20256);
-      blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + at::blocks_mlp_0_weight - layer * 816,
-                                 parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + image * 20256,
-                                 blocks_mlp_1_gelu + place * 20256);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 20256, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 20256, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 20256);
+                                 parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward_train(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                 parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + here,
+                                 blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
-                               blocks_1_norm1_multiply + place * 20256, parameters + at::blocks_norm1_weight - 816,
-                               parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 20256);
-    blocks_1_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 20256);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
-                          blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 20256);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                          blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
-    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                                  blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
-    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
-                                 blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
-    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 20256,
-                                   blocks_1_mhsa_v_mappings_1_add + place * 20256, blocks_carry + 400 + image * 20256,
-                                   blocks_1_concat + place * 20256);
-    blocks_1_norm2_forward_train(blocks_1_concat + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
-                                 blocks_1_norm2_multiply + place * 20256, parameters + at::blocks_norm2_weight - 816,
-                                 parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 20256);
-    blocks_1_mlp_0_backward(blocks_1_norm2_add + place * 20256, parameters + at::blocks_mlp_0_weight - 816,
-                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 20256,
-                            d_blocks_1_mlp_1_gelu_gradient + place * 20256);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 20256, parameters + at::blocks_mlp_2_weight - 816,
-                           blocks_1_concat + place * 20256, parameters + at::blocks_mlp_2_bias - 816,
-                           blocks_1_add + place * 20256);
-    mlp_0_forward(blocks_1_add + place * 20256, parameters + at::mlp_0_weight, mlp_0_einsum + place * 20256);
-    mlp_0_backward(batch, mlp_0_einsum + place * 20256, parameters + at::mlp_0_bias, outputs + image * 10,
-                   d_mlp_1_multiply + place * 20256, labels + image, add + image * 20256, reduce_sum + image * 20256);
-    mlp_0_matmul_backward(d_mlp_1_multiply + place * 20256, parameters + at::mlp_0_weight,
-                          d_mlp_0_einsum + place * 20256);
-    blocks_1_mlp_2_backward(d_mlp_0_einsum + place * 20256, parameters + at::blocks_mlp_2_weight - 816,
-                            d_blocks_1_mlp_1_gelu_gradient + place * 20256, d_blocks_1_mlp_1_multiply + place * 20256);
-    blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + place * 20256,
-                                   parameters + at::blocks_mlp_0_weight - 816, d_blocks_1_mlp_0_einsum + place * 20256);
-    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + at::blocks_norm2_weight - 816,
-                            blocks_1_norm2_multiply + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
-                            d_mlp_0_einsum + place * 20256, d_blocks_1_add + place * 20256);
-    blocks_1_mhsa_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
-                           d_blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_matmul_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
-                                  d_blocks_1_mhsa_einsum_2 + place * 20256);
-    blocks_1_mhsa_matmul_backward_4(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_3 + place * 20256);
-    blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
-                                    d_blocks_1_mhsa_einsum_3 + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                                    d_blocks_1_mhsa_multiply + place * 20256,
-                                    d_blocks_1_mhsa_multiply_2 + place * 20256);
-    blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply + place * 20256,
-                                    blocks_1_mhsa_k_mappings_1_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_4 + place * 20256);
-    blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply + place * 20256,
-                                    blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_5 + place * 20256);
-    blocks_1_mhsa_matmul_backward_5(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                                    d_blocks_1_mhsa_einsum_6 + place * 20256);
-    blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply_2 + place * 20256,
-                                    blocks_1_mhsa_k_mappings_0_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_7 + place * 20256);
-    blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply_2 + place * 20256,
-                                    blocks_1_mhsa_q_mappings_0_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_8 + place * 20256);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256,
+    const std::int64_t here = image * 20256;
+    const std::int64_t own = place * 20256;
+    blocks_norm1_forward_train(blocks_carry + 400 + here, blocks_1_norm1_rsqrt + own, blocks_1_norm1_multiply + own,
+                               parameters + at::blocks_norm1_weight - 816, parameters + at::blocks_norm1_bias - 816,
+                               blocks_1_norm1_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                     blocks_1_mhsa_k_mappings_0_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                     blocks_1_mhsa_v_mappings_0_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                     blocks_1_mhsa_k_mappings_1_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                     blocks_1_mhsa_v_mappings_1_add + own);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                       blocks_1_mhsa_q_mappings_0_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                          blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                       blocks_1_mhsa_q_mappings_1_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                          blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own, blocks_1_mhsa_einsum_2 + own,
+                                  blocks_1_mhsa_divide_2 + own);
+    blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + 400 + here, blocks_1_concat + own);
+    blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                       blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
+                                                       blocks_1_concat + own);
+    blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + own,
+                                 parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
+                                 blocks_1_norm2_add + own);
+    blocks_1_mlp_0_backward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
+                            d_blocks_1_mlp_1_gelu_gradient + own);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
+                           parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
+    mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10, d_mlp_1_multiply + own,
+                   labels + image, add + here, reduce_sum + here);
+    mlp_0_matmul_backward(d_mlp_1_multiply + own, parameters + at::mlp_0_weight, d_mlp_0_einsum + own);
+    blocks_1_mlp_2_backward(d_mlp_0_einsum + own, parameters + at::blocks_mlp_2_weight - 816,
+                            d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + own);
+    blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + own, parameters + at::blocks_mlp_0_weight - 816,
+                                   d_blocks_1_mlp_0_einsum + own);
+    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - 816,
+                            blocks_1_norm2_multiply + own, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + own,
+                            d_blocks_1_add + own);
+    blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
+                                              d_blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_forward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_0_add + own, d_blocks_1_mhsa_einsum_3 + own);
+    blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide_2 + own,
+                                    d_blocks_1_mhsa_einsum_3 + own, blocks_1_mhsa_divide + own,
+                                    d_blocks_1_mhsa_multiply + own, d_blocks_1_mhsa_multiply_2 + own);
+    blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_k_mappings_1_add + own,
+                                              d_blocks_1_mhsa_einsum_4 + own);
+    blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_q_mappings_1_add + own,
+                                            d_blocks_1_mhsa_einsum_5 + own);
+    blocks_1_mhsa_value_v_mappings_0_backward(d_blocks_1_add + own, blocks_1_mhsa_divide + own,
+                                              d_blocks_1_mhsa_einsum_6 + own);
+    blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_k_mappings_0_add + own,
+                                              d_blocks_1_mhsa_einsum_7 + own);
+    blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_q_mappings_0_add + own,
+                                            d_blocks_1_mhsa_einsum_8 + own);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + own,
                                         parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(
-        d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_1_mhsa_add + place * 20256);
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + own);
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + own,
+                                        parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + own, d_blocks_1_mhsa_add + own);
     blocks_1_mhsa_q_mappings_1_backward_input_gradient(
-        d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
-        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256,
+        d_blocks_1_mhsa_einsum_4 + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        d_blocks_1_mhsa_add + own, parameters + at::blocks_norm1_weight - 816, d_blocks_1_norm1_concat + own);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + own,
                                         parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(
-        d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_1_mhsa_add_2 + place * 20256);
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + own);
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + own,
+                                        parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + own, d_blocks_1_mhsa_add_2 + own);
     blocks_1_mhsa_q_mappings_0_backward_input_gradient(
-        d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        d_blocks_1_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - 816,
-        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_multiply_backward_2(d_blocks_1_mhsa_add_2 + place * 20256,
-                                       parameters + at::blocks_norm1_weight - 816,
-                                       d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
-                                     d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_input_gradient(
-        d_blocks_1_norm1_concat + place * 20256, blocks_1_norm1_multiply + place * 20256,
-        blocks_1_norm1_rsqrt + place * 20256, d_blocks_1_norm1_multiply + place * 20256);
-    blocks_add_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
-                        d_blocks_carry + image * 20256);
-    blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
+        d_blocks_1_mhsa_einsum_7 + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        d_blocks_1_mhsa_add_2 + own, parameters + at::blocks_norm1_weight - 816, d_blocks_1_norm1_concat + own);
+    blocks_1_norm1_multiply_of_slice_backward(d_blocks_1_mhsa_add_2 + own, parameters + at::blocks_norm1_weight - 816,
+                                              d_blocks_1_norm1_concat + own);
+    blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + own, parameters + at::blocks_norm1_weight - 816,
+                                     d_blocks_1_norm1_concat + own);
+    blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + own, blocks_1_norm1_multiply + own,
+                                           blocks_1_norm1_rsqrt + own, d_blocks_1_norm1_multiply + own);
+    blocks_add_backward(d_blocks_1_norm1_multiply + own, d_blocks_1_add + own, d_blocks_carry + here);
+    blocks_backward(d_blocks_1_norm1_multiply + own, d_blocks_carry + here);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // blocks: 1 layers, the last one first
@@ -5875,68 +4437,64 @@ void vit_mnist_input_gradient_avx512(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256,
-                                           parameters + at::blocks_mlp_2_weight - layer * 816,
-                                           blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + at::blocks_mlp_0_weight - layer * 816,
-                            d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm1_backward(d_blocks_mlp_0_einsum + place * 20256, parameters + at::blocks_norm2_weight - layer * 816,
-                            blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
-                            d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
-      blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
-                           d_blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_matmul_backward(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
-                                  d_blocks_mhsa_einsum_2 + place * 20256);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256,
+      const std::int64_t here = image * 20256;
+      const std::int64_t own = place * 20256;
+      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + here,
+                                           parameters + at::blocks_mlp_2_weight - layer * 816, blocks_mlp_0_add + here,
+                                           d_blocks_mlp_1_multiply + own);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                            d_blocks_mlp_0_einsum + own);
+      blocks_norm1_backward(d_blocks_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - layer * 816,
+                            blocks_norm2_multiply + here, blocks_norm2_rsqrt + here, d_blocks_carry + pass * 400 + here,
+                            d_blocks_add + own);
+      blocks_mhsa_backward(d_blocks_add + own, blocks_mhsa_v_mappings_1_add + here, d_blocks_mhsa_einsum + own);
+      blocks_mhsa_value_v_mappings_1_backward(d_blocks_add + own, blocks_mhsa_divide_2 + here,
+                                              d_blocks_mhsa_einsum_2 + own);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + own,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
-      blocks_mhsa_forward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                          d_blocks_mhsa_einsum_3 + place * 20256);
-      blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
-                                    d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
-                                    d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
-      blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply + place * 20256,
-                                    blocks_mhsa_k_mappings_1_add + image * 20256,
-                                    d_blocks_mhsa_einsum_4 + place * 20256);
-      blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 20256,
-                                    blocks_mhsa_q_mappings_1_add + image * 20256,
-                                    d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          d_blocks_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_mhsa_add + place * 20256);
+                                          d_blocks_mhsa_v_mappings_1_einsum + own);
+      blocks_mhsa_forward(d_blocks_add + own, blocks_mhsa_v_mappings_0_add + here, d_blocks_mhsa_einsum_3 + own);
+      blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + own, blocks_mhsa_divide_2 + here,
+                                    d_blocks_mhsa_einsum_3 + own, blocks_mhsa_divide + here,
+                                    d_blocks_mhsa_multiply + own, d_blocks_mhsa_multiply_2 + own);
+      blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_k_mappings_1_add + here,
+                                              d_blocks_mhsa_einsum_4 + own);
+      blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_q_mappings_1_add + here,
+                                            d_blocks_mhsa_einsum_5 + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + own,
+                                          parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + own, d_blocks_mhsa_add + own);
       blocks_mhsa_q_mappings_1_backward_input_gradient(
-          d_blocks_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          d_blocks_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
-          d_blocks_norm1_concat + place * 20256);
-      blocks_mhsa_matmul_backward_5(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
-                                    d_blocks_mhsa_einsum_6 + place * 20256);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256,
+          d_blocks_mhsa_einsum_4 + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_add + own, parameters + at::blocks_norm1_weight - layer * 816, d_blocks_norm1_concat + own);
+      blocks_mhsa_value_v_mappings_0_backward(d_blocks_add + own, blocks_mhsa_divide + here,
+                                              d_blocks_mhsa_einsum_6 + own);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + own,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
-      blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply_2 + place * 20256,
-                                    blocks_mhsa_k_mappings_0_add + image * 20256,
-                                    d_blocks_mhsa_einsum_7 + place * 20256);
-      blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 20256,
-                                    blocks_mhsa_q_mappings_0_add + image * 20256,
-                                    d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          d_blocks_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_mhsa_add_2 + place * 20256);
+                                          d_blocks_mhsa_v_mappings_0_einsum + own);
+      blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_k_mappings_0_add + here,
+                                              d_blocks_mhsa_einsum_7 + own);
+      blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_q_mappings_0_add + here,
+                                            d_blocks_mhsa_einsum_8 + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + own,
+                                          parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + own, d_blocks_mhsa_add_2 + own);
       blocks_mhsa_q_mappings_0_backward(
-          d_blocks_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          d_blocks_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
-          d_blocks_norm1_concat + place * 20256);
-      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
-                                           blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
-                                           d_blocks_carry + (pass + 1) * 400 + image * 20256);
+          d_blocks_mhsa_einsum_7 + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_add_2 + own, parameters + at::blocks_norm1_weight - layer * 816, d_blocks_norm1_concat + own);
+      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + own, blocks_norm1_multiply + here,
+                                           blocks_norm1_rsqrt + here, d_blocks_add + own,
+                                           d_blocks_carry + (pass + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    linear_mapper_backward(d_blocks_carry + 400 + image * 20256, parameters + at::linear_mapper_weight,
-                           d_linear_mapper_einsum + place * 20256);
-    images_gradient(d_linear_mapper_einsum + place * 20256, image_gradients + image * 784);
+    const std::int64_t here = image * 20256;
+    const std::int64_t own = place * 20256;
+    linear_mapper_backward(d_blocks_carry + 400 + here, parameters + at::linear_mapper_weight,
+                           d_linear_mapper_einsum + own);
+    images_gradient(d_linear_mapper_einsum + own, image_gradients + image * 784);
   }
 }
 
@@ -5952,250 +4510,211 @@ void vit_mnist_update_avx512(float* parameters, const float* gradients, float* m
 
 void vit_mnist_inspect_avx512(const float* parameters, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch) {
-  // [B, C*P*P=16, N=49], every 12688 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N=49], every 12688 reals, live from kernel 2 to 3
-  float* const linear_mapper_einsum = scratch + 800;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 3 to 6
-  float* const concat = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 4
-  float* const add = scratch;
-  // [B, D=8, N+1=50] x 2 slots, every 12688 reals, live from kernel 1 to 26
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 18
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 25
-  float* const blocks_norm1_maximum = scratch + 11264;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 17 to 25
-  float* const blocks_concat = scratch + 3216;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 25
-  float* const blocks_norm2_maximum = scratch + 3616;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 24 to 25
-  float* const blocks_mlp_2_einsum = scratch + 16;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 8 to 20
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 11664;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 9 to 20
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 11872;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 11 to 20
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 12080;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 17 to 20
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 12 to 20
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 12288;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 13 to 20
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 12496;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 18 to 20
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 224;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 19 to 20
-  float* const blocks_mhsa_einsum_2 = scratch + 432;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 10 to 15
-  float* const blocks_mhsa_einsum_3 = scratch + 16;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_einsum_4 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
-  float* const blocks_mhsa_maximum = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
-  float* const blocks_mhsa_maximum_2 = scratch + 7552;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 22
-  float* const blocks_norm2_add = scratch + 1616;
-  // [B, M=32, N+1=50], every 12688 reals, live from kernel 22 to 23
-  float* const blocks_mlp_0_einsum = scratch + 16;
-  // [B, M=32, N+1=50], every 12688 reals, live from kernel 23 to 24
-  float* const blocks_mlp_1_gelu = scratch + 1616;
-  // [B, CLASSES=10], every 12688 reals, live from kernel 26 to 27
-  float* const mlp_0_einsum = scratch + 16;
+  // Scratch memory: what is of images lies every 12688 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const linear_mapper_einsum = scratch + 800;  // [B, D=8, N=49], kernels 2 to 3
+  float* const concat = scratch + 16;  // [B, D=8, N+1=50], kernels 3 to 6
+  float* const add = scratch;  // [D=8, 1], kernels 0 to 4
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 26
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 7 to 18
+  float* const blocks_norm1_maximum = scratch + 11264;  // [B, D=8, N+1=50], kernels 7 to 25
+  float* const blocks_concat = scratch + 3216;  // [B, D=8, N+1=50], kernels 17 to 25
+  float* const blocks_norm2_maximum = scratch + 3616;  // [B, D=8, N+1=50], kernels 21 to 25
+  float* const blocks_mlp_2_einsum = scratch + 16;  // [B, D=8, N+1=50], kernels 24 to 25
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 11664;  // [B, K=4, N+1=50], kernels 8 to 20
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 11872;  // [B, K=4, N+1=50], kernels 9 to 20
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 12080;  // [B, K=4, N+1=50], kernels 11 to 20
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, K=4, N+1=50], kernels 17 to 20
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 12288;  // [B, K=4, N+1=50], kernels 12 to 20
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 12496;  // [B, K=4, N+1=50], kernels 13 to 20
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 224;  // [B, K=4, N+1=50], kernels 18 to 20
+  float* const blocks_mhsa_einsum_2 = scratch + 432;  // [B, K=4, N+1=50], kernels 19 to 20
+  float* const blocks_mhsa_einsum_3 = scratch + 16;  // [B, N+1=50, N+1=50], kernels 10 to 15
+  float* const blocks_mhsa_einsum_4 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 14 to 15
+  float* const blocks_mhsa_maximum = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 15 to 16
+  float* const blocks_mhsa_maximum_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 15 to 16
+  float* const blocks_norm2_add = scratch + 1616;  // [B, D=8, N+1=50], kernels 21 to 22
+  float* const blocks_mlp_0_einsum = scratch + 16;  // [B, M=32, N+1=50], kernels 22 to 23
+  float* const blocks_mlp_1_gelu = scratch + 1616;  // [B, M=32, N+1=50], kernels 23 to 24
+  float* const mlp_0_einsum = scratch + 16;  // [B, CLASSES=10], kernels 26 to 27
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 12688);
-    linear_mapper_forward_inspect(rearrange + place * 12688, parameters + at::linear_mapper_weight,
-                                  linear_mapper_einsum + place * 12688);
-    linear_mapper_add_forward(linear_mapper_einsum + place * 12688, parameters + at::linear_mapper_bias,
-                              magnitudes + image * 38, table_sinusoidal_50x8_0, concat + place * 12688);
-    copy_forward(add, concat + place * 12688);
-    inspect_2(concat + place * 12688, magnitudes + 1 + image * 38);
-    inspect_5(concat + place * 12688, blocks_carry + image * 12688);
+    const std::int64_t here = image * 12688;
+    const std::int64_t own = place * 12688;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward_inspect(rearrange + own, parameters + at::linear_mapper_weight, linear_mapper_einsum + own);
+    linear_mapper_add_forward(linear_mapper_einsum + own, parameters + at::linear_mapper_bias, magnitudes + image * 38,
+                              table_sinusoidal_50x8_0, concat + own);
+    copy_forward(add, concat + own);
+    inspect_multiply(concat + own, magnitudes + 1 + image * 38);
+    inspect_copy_of_concat(concat + own, blocks_carry + here);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688,
-                                   parameters + at::blocks_norm1_weight - layer * 816,
-                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 12688,
-                                   blocks_norm1_maximum + place * 12688);
+      const std::int64_t here = image * 12688;
+      const std::int64_t own = place * 12688;
+      blocks_norm1_forward_inspect(
+          blocks_carry + layer % 2 * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+          parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own, blocks_norm1_maximum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
-      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
-                                  blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                                  blocks_mhsa_einsum_3 + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
-      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
-                                  blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
-      blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
-                                          blocks_mhsa_einsum_4 + place * 12688,
-                                          maps + 2500 + layer * 5000 + image * 10000,
-                                          blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
-      blocks_mhsa_multiply_forward(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                                  blocks_mhsa_einsum_4 + own);
+      blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + own, maps + layer * 5000 + image * 10000,
+                                          blocks_mhsa_einsum_4 + own, maps + 2500 + layer * 5000 + image * 10000,
+                                          blocks_mhsa_maximum + own, blocks_mhsa_maximum_2 + own);
+      blocks_mhsa_multiply_forward(blocks_mhsa_maximum + own, blocks_mhsa_maximum_2 + own,
                                    magnitudes + 5 + layer * 17 + image * 38, magnitudes + 10 + layer * 17 + image * 38);
-      blocks_mhsa_matmul_forward_inspect(maps + layer * 5000 + image * 10000,
-                                         blocks_mhsa_v_mappings_0_add + place * 12688,
-                                         blocks_mhsa_einsum + place * 12688,
-                                         blocks_carry + layer % 2 * 400 + image * 12688, blocks_concat + place * 12688);
+      blocks_mhsa_weighted_values_forward_inspect(maps + layer * 5000 + image * 10000,
+                                                  blocks_mhsa_v_mappings_0_add + own, blocks_mhsa_einsum + own,
+                                                  blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
-      blocks_mhsa_matmul_forward_3_inspect(
-          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
-          blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-          blocks_concat + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
+          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + own, blocks_mhsa_einsum_2 + own,
+          blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_0_multiply_forward(
-          blocks_mhsa_q_mappings_0_add + place * 12688, blocks_mhsa_k_mappings_0_add + place * 12688,
-          blocks_mhsa_v_mappings_0_add + place * 12688, blocks_mhsa_einsum + place * 12688,
-          blocks_mhsa_q_mappings_1_add + place * 12688, blocks_mhsa_k_mappings_1_add + place * 12688,
-          blocks_mhsa_v_mappings_1_add + place * 12688, blocks_mhsa_einsum_2 + place * 12688,
-          magnitudes + 3 + layer * 17 + image * 38, magnitudes + 4 + layer * 17 + image * 38,
-          magnitudes + 6 + layer * 17 + image * 38, magnitudes + 7 + layer * 17 + image * 38,
-          magnitudes + 8 + layer * 17 + image * 38, magnitudes + 9 + layer * 17 + image * 38,
-          magnitudes + 11 + layer * 17 + image * 38, magnitudes + 12 + layer * 17 + image * 38);
-      blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + at::blocks_norm2_weight - layer * 816,
-                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 12688,
-                                   blocks_norm2_maximum + place * 12688);
-      blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + at::blocks_mlp_0_weight - layer * 816,
-                                   blocks_mlp_0_einsum + place * 12688);
-      blocks_mlp_0_multiply_forward(blocks_mlp_0_einsum + place * 12688,
-                                    parameters + at::blocks_mlp_0_bias - layer * 816,
+          blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own, blocks_mhsa_v_mappings_0_add + own,
+          blocks_mhsa_einsum + own, blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+          blocks_mhsa_v_mappings_1_add + own, blocks_mhsa_einsum_2 + own, magnitudes + 3 + layer * 17 + image * 38,
+          magnitudes + 4 + layer * 17 + image * 38, magnitudes + 6 + layer * 17 + image * 38,
+          magnitudes + 7 + layer * 17 + image * 38, magnitudes + 8 + layer * 17 + image * 38,
+          magnitudes + 9 + layer * 17 + image * 38, magnitudes + 11 + layer * 17 + image * 38,
+          magnitudes + 12 + layer * 17 + image * 38);
+      blocks_norm1_forward_inspect(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own,
+                                   blocks_norm2_maximum + own);
+      blocks_mlp_0_forward_inspect(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                   blocks_mlp_0_einsum + own);
+      blocks_mlp_0_multiply_forward(blocks_mlp_0_einsum + own, parameters + at::blocks_mlp_0_bias - layer * 816,
                                     magnitudes + 15 + layer * 17 + image * 38,
-                                    magnitudes + 16 + layer * 17 + image * 38, blocks_mlp_1_gelu + place * 12688);
-      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688,
-                                   parameters + at::blocks_mlp_2_weight - layer * 816,
-                                   blocks_mlp_2_einsum + place * 12688);
+                                    magnitudes + 16 + layer * 17 + image * 38, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                                   blocks_mlp_2_einsum + own);
       blocks_norm1_multiply_forward(
-          blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688, blocks_norm2_maximum + place * 12688,
-          blocks_mlp_2_einsum + place * 12688, parameters + at::blocks_mlp_2_bias - layer * 816,
-          magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
-          magnitudes + 14 + layer * 17 + image * 38, magnitudes + 17 + layer * 17 + image * 38,
-          magnitudes + 18 + layer * 17 + image * 38, blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
+          blocks_norm1_maximum + own, blocks_concat + own, blocks_norm2_maximum + own, blocks_mlp_2_einsum + own,
+          parameters + at::blocks_mlp_2_bias - layer * 816, magnitudes + 2 + layer * 17 + image * 38,
+          magnitudes + 13 + layer * 17 + image * 38, magnitudes + 14 + layer * 17 + image * 38,
+          magnitudes + 17 + layer * 17 + image * 38, magnitudes + 18 + layer * 17 + image * 38,
+          blocks_carry + (layer + 1) % 2 * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward_inspect(blocks_carry + image * 12688, parameters + at::mlp_0_weight, mlp_0_einsum + place * 12688);
-    mlp_0_softmax_forward_inspect(mlp_0_einsum + place * 12688, parameters + at::mlp_0_bias,
-                                  magnitudes + 36 + image * 38, magnitudes + 37 + image * 38);
+    const std::int64_t here = image * 12688;
+    const std::int64_t own = place * 12688;
+    mlp_0_forward_inspect(blocks_carry + here, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_softmax_forward_inspect(mlp_0_einsum + own, parameters + at::mlp_0_bias, magnitudes + 36 + image * 38,
+                                  magnitudes + 37 + image * 38);
   }
 }
 
 void vit_mnist_embed_avx512(const float* parameters, const float* images, const std::int64_t batch, float* features,
                             float* tokens, float* scratch) {
-  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 20
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add = scratch;
+  // Scratch memory: what is of images lies every 11456 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 20
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;  // [B, K=4, N+1=50], kernels 5 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;  // [B, K=4, N+1=50], kernels 6 to 7
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 12 to 13
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 12 to 15
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;  // [B, K=4, N+1=50], kernels 8 to 13
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;  // [B, K=4, N+1=50], kernels 9 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;  // [B, K=4, N+1=50], kernels 10 to 11
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;  // [B, K=4, N+1=50], kernels 14 to 15
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const add = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
-    copy_forward(add, blocks_carry + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add, blocks_carry + here);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456,
-                           parameters + at::blocks_norm1_weight - layer * 816,
-                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      const std::int64_t here = image * 11456;
+      const std::int64_t own = place * 11456;
+      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
-                          blocks_mhsa_einsum + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                          blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + own, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + own);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + own, blocks_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                                   blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
-                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
-                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + own, blocks_mhsa_v_mappings_1_add + own,
+                                                       blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
+      blocks_norm1_forward(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    embed_2(blocks_carry + image * 11456, features + image * 8);
-    blocks_forward(blocks_carry + image * 11456, tokens + image * 400);
+    const std::int64_t here = image * 11456;
+    embed_copy(blocks_carry + here, features + image * 8);
+    blocks_forward(blocks_carry + here, tokens + image * 400);
   }
 }
 

@@ -134,6 +134,32 @@ template <int m, int n, class F>
 [[gnu::always_inline]] static inline void unroll(const F& f) {
   unroll<m>([&](std::int64_t i) { unroll<n>([&](std::int64_t j) { f(i, j); }); });
 }
+/// The accumulators of a register tile of so many rows and vectors, or of one row of m vectors.
+template <int m, int n = 0>
+struct Accumulators {
+  vec of[m][n];
+  [[gnu::always_inline]] Accumulators(vec first) {
+    unroll<m, n>([&](std::int64_t i, std::int64_t j) { of[i][j] = first; });
+  }
+  [[gnu::always_inline]] vec* operator[](std::int64_t i) { return of[i]; }
+};
+template <int m>
+struct Accumulators<m, 0> {
+  vec of[m];
+  [[gnu::always_inline]] Accumulators(vec first) {
+    unroll<m>([&](std::int64_t i) { of[i] = first; });
+  }
+  [[gnu::always_inline]] vec& operator[](std::int64_t i) { return of[i]; }
+};
+/// A statistic of so many rows, each row's number in all lanes.
+template <int rows>
+struct RowStatistic {
+  vec of[rows];
+  [[gnu::always_inline]] RowStatistic(const real* first) {
+    unroll<rows>([&](std::int64_t row) { of[row] = v_set(first[row]); });
+  }
+  [[gnu::always_inline]] const vec& operator[](std::int64_t row) const { return of[row]; }
+};
 // Of a tile's vectors, where the last one may have fewer lanes: n is a constant once the loop is unrolled.
 [[maybe_unused]] static inline vec v_load_some(const real* p, int n) { return n == lanes ? v_load(p) : v_load_n(p, n); }
 [[maybe_unused]] static inline void v_store_some(real* p, vec x, int n) {
@@ -372,13 +398,11 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
-    for (std::int64_t c = 0; c < 1; ++c) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t p2 = 0; p2 < 4; ++p2) {
-          for (std::int64_t gw = 0; gw < 7; ++gw) {
-            const vec x0 = v_load_strided(images + (gh * 112 + gw * 4 + c * 784 + p * 28 + p2), 4, lanes);
-            v_store(rearrange + (gh * 7 + gw + c * 784 + p * 196 + p2 * 49), x0);
-          }
+    for (std::int64_t p = 0; p < 4; ++p) {
+      for (std::int64_t p2 = 0; p2 < 4; ++p2) {
+        for (std::int64_t gw = 0; gw < 7; ++gw) {
+          const vec x0 = v_load_strided(images + (gh * 112 + gw * 4 + p * 28 + p2), 4, lanes);
+          v_store(rearrange + (gh * 7 + gw + p * 196 + p2 * 49), x0);
         }
       }
     }
@@ -390,8 +414,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t c = 0; c < 16; ++c) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(rearrange + (n + column + c * 49)); });
@@ -411,8 +434,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
       });
     }
     {
-      vec sum[4];
-      unroll<4>([&](auto row) { sum[row] = v_zero(); });
+      Accumulators<4> sum = v_zero();
       for (std::int64_t c = 0; c < 16; ++c) {
         const vec x6 = v_load(rearrange + (c * 49 + 48));
         unroll<4>([&](auto row) {
@@ -453,25 +475,22 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
+      const vec t2 = v_div(sum0, v_set(real(8.0)));
+      const vec t3 = v_sub(x1, t2);
+      sum1 = v_fma(t3, t3, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_carry + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec x15 = v_set(blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm1_add + (n + d * 50), t16);
+      const vec x4 = v_load(blocks_carry + (n + d * 50));
+      const vec t5 = v_div(sum0, v_set(real(8.0)));
+      const vec t6 = v_sub(x4, t5);
+      const vec t7 = v_div(sum1, v_set(real(8.0)));
+      const vec t8 = v_add(t7, v_set(real(1e-05)));
+      const vec t9 = v_rsqrt(t8);
+      const vec t10 = v_mul(t6, t9);
+      const vec x11 = v_set(blocks_norm1_weight[d]);
+      const vec x12 = v_set(blocks_norm1_bias[d]);
+      const vec t13 = v_fma(t10, x11, x12);
+      v_store(blocks_norm1_add + (n + d * 50), t13);
     }
   }
 }
@@ -482,8 +501,7 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
                                              const real* blocks_mhsa_q_mappings_0_bias,
                                              real* blocks_mhsa_q_mappings_0_add) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm1_add + (n + column + k2 * 50)); });
@@ -508,8 +526,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
                                 real* blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t k = 0; k < 4; ++k) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(blocks_mhsa_q_mappings_0_add + (n + column + k * 50)); });
@@ -524,8 +541,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
     }
   }
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[2][2];
-    unroll<2, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 2> sum = v_zero();
     for (std::int64_t k = 0; k < 4; ++k) {
       vec x2[2];
       unroll<2>([&](auto column) { x2[column] = v_load(blocks_mhsa_q_mappings_0_add + (n + column + k * 50)); });
@@ -546,8 +562,7 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
                                              const real* blocks_mhsa_q_mappings_1_bias,
                                              real* blocks_mhsa_q_mappings_1_add) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm1_add + (n + column + k2 * 50 + 200)); });
@@ -573,51 +588,48 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
+      const vec t1 = v_mul(x0, v_set(real(0.5)));
+      most0 = v_max(most0, t1);
     }
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x3 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_fms(x3, t4, most0);
-      const vec t6 = v_exp(t5);
-      sum1 = v_add(sum1, t6);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t6);
-      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t8 = v_mul(x7, t4);
-      most2 = v_max(most2, t8);
+      const vec x2 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
+      const vec t3 = v_fms(x2, v_set(real(0.5)), most0);
+      const vec t4 = v_exp(t3);
+      sum1 = v_add(sum1, t4);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t4);
+      const vec x5 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t6 = v_mul(x5, v_set(real(0.5)));
+      most2 = v_max(most2, t6);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x9 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_fms(x9, t10, most2);
-      const vec t12 = v_exp(t11);
-      sum3 = v_add(sum3, t12);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t12);
+      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
+      const vec t8 = v_fms(x7, v_set(real(0.5)), most2);
+      const vec t9 = v_exp(t8);
+      sum3 = v_add(sum3, t9);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t9);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x13 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t14 = v_div(v_set(real(1.0)), sum1);
+      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec t11 = v_div(v_set(real(1.0)), sum1);
+      const vec t12 = v_mul(x10, t11);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t12);
+      const vec x13 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
+      const vec t14 = v_div(v_set(real(1.0)), sum3);
       const vec t15 = v_mul(x13, t14);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t15);
-      const vec x16 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t17 = v_div(v_set(real(1.0)), sum3);
-      const vec t18 = v_mul(x16, t17);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t18);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
     }
   }
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const real* blocks_mhsa_v_mappings_0_add,
-                                       const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
+                                                const real* blocks_mhsa_v_mappings_0_add, const real* blocks_carry,
+                                                real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(blocks_mhsa_divide + (n + column + n2 * 50)); });
@@ -635,11 +647,11 @@ static void blocks_mhsa_matmul_forward(const real* blocks_mhsa_divide, const rea
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_matmul_forward_3(const real* blocks_mhsa_divide_2, const real* blocks_mhsa_v_mappings_1_add,
-                                         const real* blocks_carry, real* blocks_concat) {
+static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_mhsa_divide_2,
+                                                             const real* blocks_mhsa_v_mappings_1_add,
+                                                             const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(blocks_mhsa_divide_2 + (n + column + n2 * 50)); });
@@ -661,8 +673,7 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column + d * 50)); });
@@ -688,8 +699,7 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t m = 0; m < 32; ++m) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(blocks_mlp_1_gelu + (n + column + m * 50)); });
@@ -715,8 +725,7 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
 static void blocks_1_mhsa_q_mappings_0_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
     const real* blocks_1_mhsa_q_mappings_0_bias, real* blocks_1_mhsa_q_mappings_0_add) {
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load(blocks_1_norm1_add + k2 * 50);
     unroll<4>([&](auto row) {
@@ -732,22 +741,19 @@ static void blocks_1_mhsa_q_mappings_0_forward(
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed)
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
                                   const real* blocks_1_mhsa_k_mappings_0_add, real* blocks_1_mhsa_einsum) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum[5];
-      unroll<5>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[i * 4 + k]);
-        unroll<5>([&](auto column) {
-          const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + column + k * 50));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<5>([&](auto column) { v_store(blocks_1_mhsa_einsum + (i * 50 + n + column), sum[column]); });
+  for (std::int64_t n = 0; n < 50; n += 5) {
+    Accumulators<5> sum = v_zero();
+    for (std::int64_t k = 0; k < 4; ++k) {
+      const vec x0 = v_set(blocks_1_mhsa_q_mappings_0_add[k]);
+      unroll<5>([&](auto column) {
+        const vec x1 = v_load(blocks_1_mhsa_k_mappings_0_add + (n + column + k * 50));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
+    unroll<5>([&](auto column) { v_store(blocks_1_mhsa_einsum + (n + column), sum[column]); });
   }
 }
 
@@ -755,8 +761,7 @@ static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
 static void blocks_1_mhsa_q_mappings_1_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
     const real* blocks_1_mhsa_q_mappings_1_bias, real* blocks_1_mhsa_q_mappings_1_add) {
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load(blocks_1_norm1_add + (k2 * 50 + 200));
     unroll<4>([&](auto row) {
@@ -774,94 +779,84 @@ static void blocks_1_mhsa_q_mappings_1_forward(
 // b < B, i < 1, n < N+1=50 (row)
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec most0 = v_set(-INFINITY);
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
-    }
-    const vec row0 = v_set(v_max_lane(most0));
-    vec sum1 = v_zero();
-    vec most2 = v_set(-INFINITY);
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x3 = v_load(blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_fms(x3, t4, row0);
-      const vec t6 = v_exp(t5);
-      sum1 = v_add(sum1, t6);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t6);
-      const vec x7 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t8 = v_mul(x7, t4);
-      most2 = v_max(most2, t8);
-    }
-    const vec row1 = v_set(v_sum(sum1));
-    const vec row2 = v_set(v_max_lane(most2));
-    vec sum3 = v_zero();
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x9 = v_load(blocks_1_mhsa_einsum_2 + (i * 50 + n));
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_fms(x9, t10, row2);
-      const vec t12 = v_exp(t11);
-      sum3 = v_add(sum3, t12);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t12);
-    }
-    const vec row3 = v_set(v_sum(sum3));
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x13 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec t14 = v_div_one(v_set(real(1.0)), row1);
-      const vec t15 = v_mul(x13, t14);
-      v_store(blocks_1_mhsa_divide + (i * 50 + n), t15);
-      const vec x16 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec t17 = v_div_one(v_set(real(1.0)), row3);
-      const vec t18 = v_mul(x16, t17);
-      v_store(blocks_1_mhsa_divide_2 + (i * 50 + n), t18);
-    }
+  vec most0 = v_set(-INFINITY);
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x0 = v_load(blocks_1_mhsa_einsum + n);
+    const vec t1 = v_mul(x0, v_set(real(0.5)));
+    most0 = v_max(most0, t1);
+  }
+  const vec row0 = v_set(v_max_lane(most0));
+  vec sum1 = v_zero();
+  vec most2 = v_set(-INFINITY);
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x2 = v_load(blocks_1_mhsa_einsum + n);
+    const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
+    const vec t4 = v_exp(t3);
+    sum1 = v_add(sum1, t4);
+    v_store(blocks_1_mhsa_divide + n, t4);
+    const vec x5 = v_load(blocks_1_mhsa_einsum_2 + n);
+    const vec t6 = v_mul(x5, v_set(real(0.5)));
+    most2 = v_max(most2, t6);
+  }
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_max_lane(most2));
+  vec sum3 = v_zero();
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x7 = v_load(blocks_1_mhsa_einsum_2 + n);
+    const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
+    const vec t9 = v_exp(t8);
+    sum3 = v_add(sum3, t9);
+    v_store(blocks_1_mhsa_divide_2 + n, t9);
+  }
+  const vec row3 = v_set(v_sum(sum3));
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x10 = v_load(blocks_1_mhsa_divide + n);
+    const vec t11 = v_div_one(v_set(real(1.0)), row1);
+    const vec t12 = v_mul(x10, t11);
+    v_store(blocks_1_mhsa_divide + n, t12);
+    const vec x13 = v_load(blocks_1_mhsa_divide_2 + n);
+    const vec t14 = v_div_one(v_set(real(1.0)), row3);
+    const vec t15 = v_mul(x13, t14);
+    v_store(blocks_1_mhsa_divide_2 + n, t15);
   }
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
-static void blocks_1_mhsa_matmul_forward(const real* blocks_1_mhsa_divide, const real* blocks_1_mhsa_v_mappings_0_add,
-                                         const real* blocks_carry_next, real* blocks_1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_set(blocks_1_mhsa_divide[i * 50 + n]);
-      unroll<4>([&](auto column) {
-        const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + (column * 50 + n), 50, lanes);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
+static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divide,
+                                                  const real* blocks_1_mhsa_v_mappings_0_add,
+                                                  const real* blocks_carry_next, real* blocks_1_concat) {
+  Accumulators<4> sum = v_zero();
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x0 = v_set(blocks_1_mhsa_divide[n]);
     unroll<4>([&](auto column) {
-      const vec x2 = v_load_strided(blocks_carry_next + (i + column * 50), 50, lanes);
-      const vec t3 = v_add(x2, sum[column]);
-      v_store(blocks_1_concat + (i * 8 + column), t3);
+      const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_0_add + (column * 50 + n), 50, lanes);
+      sum[column] = v_fma(x0, x1, sum[column]);
     });
   }
+  unroll<4>([&](auto column) {
+    const vec x2 = v_load_strided(blocks_carry_next + column * 50, 50, lanes);
+    const vec t3 = v_add(x2, sum[column]);
+    v_store(blocks_1_concat + column, t3);
+  });
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
-static void blocks_1_mhsa_matmul_forward_3(const real* blocks_1_mhsa_divide_2,
-                                           const real* blocks_1_mhsa_v_mappings_1_add, const real* blocks_carry_next,
-                                           real* blocks_1_concat) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_set(blocks_1_mhsa_divide_2[i * 50 + n]);
-      unroll<4>([&](auto column) {
-        const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + (column * 50 + n), 50, lanes);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
+static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_1_mhsa_divide_2,
+                                                               const real* blocks_1_mhsa_v_mappings_1_add,
+                                                               const real* blocks_carry_next, real* blocks_1_concat) {
+  Accumulators<4> sum = v_zero();
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x0 = v_set(blocks_1_mhsa_divide_2[n]);
     unroll<4>([&](auto column) {
-      const vec x2 = v_load_strided(blocks_carry_next + (i + column * 50 + 200), 50, lanes);
-      const vec t3 = v_add(x2, sum[column]);
-      v_store(blocks_1_concat + (i * 8 + column + 4), t3);
+      const vec x1 = v_load_strided(blocks_1_mhsa_v_mappings_1_add + (column * 50 + n), 50, lanes);
+      sum[column] = v_fma(x0, x1, sum[column]);
     });
   }
+  unroll<4>([&](auto column) {
+    const vec x2 = v_load_strided(blocks_carry_next + (column * 50 + 200), 50, lanes);
+    const vec t3 = v_add(x2, sum[column]);
+    v_store(blocks_1_concat + (column + 4), t3);
+  });
 }
 
 // b < B, i < 1, d < D=8 (row)
@@ -875,25 +870,22 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x1 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div(sum0, t2);
-    const vec t4 = v_sub(x1, t3);
-    sum1 = v_fma(t4, t4, sum1);
+    const vec t2 = v_div(sum0, v_set(real(8.0)));
+    const vec t3 = v_sub(x1, t2);
+    sum1 = v_fma(t3, t3, sum1);
   }
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x5 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum0, t6);
-    const vec t8 = v_sub(x5, t7);
-    const vec t9 = v_div(sum1, t6);
-    const vec t10 = v_set(real(1e-05));
-    const vec t11 = v_add(t9, t10);
-    const vec t12 = v_rsqrt(t11);
-    const vec t13 = v_mul(t8, t12);
-    const vec x14 = v_set(blocks_1_norm2_weight[d]);
-    const vec x15 = v_set(blocks_1_norm2_bias[d]);
-    const vec t16 = v_fma(t13, x14, x15);
-    v_store_strided(blocks_1_norm2_add + d, 8, t16, lanes);
+    const vec x4 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t5 = v_div(sum0, v_set(real(8.0)));
+    const vec t6 = v_sub(x4, t5);
+    const vec t7 = v_div(sum1, v_set(real(8.0)));
+    const vec t8 = v_add(t7, v_set(real(1e-05)));
+    const vec t9 = v_rsqrt(t8);
+    const vec t10 = v_mul(t6, t9);
+    const vec x11 = v_set(blocks_1_norm2_weight[d]);
+    const vec x12 = v_set(blocks_1_norm2_bias[d]);
+    const vec t13 = v_fma(t10, x11, x12);
+    v_store_strided(blocks_1_norm2_add + d, 8, t13, lanes);
   }
 }
 
@@ -901,8 +893,7 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum[8];
-    unroll<8>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load_strided(blocks_1_norm2_add + d, 8, lanes);
       unroll<8>([&](auto row) {
@@ -922,8 +913,7 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
 // b < B, i < 1, d < D=8, m < M=32 (summed)
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
-  vec sum[8];
-  unroll<8>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
     const vec x0 = v_load_strided(blocks_1_mlp_1_gelu + m, 32, lanes);
     unroll<8>([&](auto row) {
@@ -943,8 +933,7 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
 // b < B, classes < CLASSES=10, d < D=8 (summed)
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum[5];
-    unroll<5>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<5> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_1_add[d]);
       unroll<5>([&](auto column) {
@@ -1078,32 +1067,27 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
+      const vec t2 = v_div(sum0, v_set(real(8.0)));
+      const vec t3 = v_sub(x1, t2);
+      sum1 = v_fma(t3, t3, sum1);
     }
-    const vec t5 = v_set(real(8.0));
-    const vec t6 = v_div(sum1, t5);
-    const vec t7 = v_set(real(1e-05));
-    const vec t8 = v_add(t6, t7);
-    const vec t9 = v_rsqrt(t8);
-    v_store(blocks_norm1_rsqrt + n, t9);
+    const vec t4 = v_div(sum1, v_set(real(8.0)));
+    const vec t5 = v_add(t4, v_set(real(1e-05)));
+    const vec t6 = v_rsqrt(t5);
+    v_store(blocks_norm1_rsqrt + n, t6);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x10 = v_load(blocks_carry + (n + d * 50));
-      const vec t11 = v_set(real(8.0));
-      const vec t12 = v_div(sum0, t11);
-      const vec t13 = v_sub(x10, t12);
-      const vec t14 = v_div(sum1, t11);
-      const vec t15 = v_set(real(1e-05));
-      const vec t16 = v_add(t14, t15);
-      const vec t17 = v_rsqrt(t16);
-      const vec t18 = v_mul(t13, t17);
-      v_store(blocks_norm1_multiply + (n + d * 50), t18);
-      const vec x19 = v_set(blocks_norm1_weight[d]);
-      const vec x20 = v_set(blocks_norm1_bias[d]);
-      const vec t21 = v_fma(t18, x19, x20);
-      v_store(blocks_norm1_add + (n + d * 50), t21);
+      const vec x7 = v_load(blocks_carry + (n + d * 50));
+      const vec t8 = v_div(sum0, v_set(real(8.0)));
+      const vec t9 = v_sub(x7, t8);
+      const vec t10 = v_div(sum1, v_set(real(8.0)));
+      const vec t11 = v_add(t10, v_set(real(1e-05)));
+      const vec t12 = v_rsqrt(t11);
+      const vec t13 = v_mul(t9, t12);
+      v_store(blocks_norm1_multiply + (n + d * 50), t13);
+      const vec x14 = v_set(blocks_norm1_weight[d]);
+      const vec x15 = v_set(blocks_norm1_bias[d]);
+      const vec t16 = v_fma(t13, x14, x15);
+      v_store(blocks_norm1_add + (n + d * 50), t16);
     }
   }
 }
@@ -1113,8 +1097,7 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column + d * 50)); });
@@ -1148,32 +1131,27 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x1 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t2 = v_set(real(8.0));
-    const vec t3 = v_div(sum0, t2);
-    const vec t4 = v_sub(x1, t3);
-    sum1 = v_fma(t4, t4, sum1);
+    const vec t2 = v_div(sum0, v_set(real(8.0)));
+    const vec t3 = v_sub(x1, t2);
+    sum1 = v_fma(t3, t3, sum1);
   }
-  const vec t5 = v_set(real(8.0));
-  const vec t6 = v_div(sum1, t5);
-  const vec t7 = v_set(real(1e-05));
-  const vec t8 = v_add(t6, t7);
-  const vec t9 = v_rsqrt(t8);
-  v_store(blocks_1_norm2_rsqrt, t9);
+  const vec t4 = v_div(sum1, v_set(real(8.0)));
+  const vec t5 = v_add(t4, v_set(real(1e-05)));
+  const vec t6 = v_rsqrt(t5);
+  v_store(blocks_1_norm2_rsqrt, t6);
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x10 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t11 = v_set(real(8.0));
-    const vec t12 = v_div(sum0, t11);
-    const vec t13 = v_sub(x10, t12);
-    const vec t14 = v_div(sum1, t11);
-    const vec t15 = v_set(real(1e-05));
-    const vec t16 = v_add(t14, t15);
-    const vec t17 = v_rsqrt(t16);
-    const vec t18 = v_mul(t13, t17);
-    v_store_strided(blocks_1_norm2_multiply + d, 8, t18, lanes);
-    const vec x19 = v_set(blocks_1_norm2_weight[d]);
-    const vec x20 = v_set(blocks_1_norm2_bias[d]);
-    const vec t21 = v_fma(t18, x19, x20);
-    v_store_strided(blocks_1_norm2_add + d, 8, t21, lanes);
+    const vec x7 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t8 = v_div(sum0, v_set(real(8.0)));
+    const vec t9 = v_sub(x7, t8);
+    const vec t10 = v_div(sum1, v_set(real(8.0)));
+    const vec t11 = v_add(t10, v_set(real(1e-05)));
+    const vec t12 = v_rsqrt(t11);
+    const vec t13 = v_mul(t9, t12);
+    v_store_strided(blocks_1_norm2_multiply + d, 8, t13, lanes);
+    const vec x14 = v_set(blocks_1_norm2_weight[d]);
+    const vec x15 = v_set(blocks_1_norm2_bias[d]);
+    const vec t16 = v_fma(t13, x14, x15);
+    v_store_strided(blocks_1_norm2_add + d, 8, t16, lanes);
   }
 }
 
@@ -1181,26 +1159,23 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
                                     real* d_blocks_1_mlp_1_gelu_gradient) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t m = 0; m < 32; m += 8) {
-      vec sum[8];
-      unroll<8>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x0 = v_set(blocks_1_norm2_add[i * 8 + d]);
-        unroll<8>([&](auto column) {
-          const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + column * 8 + d), 8, lanes);
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
+  for (std::int64_t m = 0; m < 32; m += 8) {
+    Accumulators<8> sum = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_set(blocks_1_norm2_add[d]);
       unroll<8>([&](auto column) {
-        const vec x2 = v_load(blocks_1_mlp_0_bias + (m + column));
-        const vec t3 = v_add(sum[column], x2);
-        const vec t4 = v_gelu(t3);
-        v_store(blocks_1_mlp_1_gelu + (i * 32 + m + column), t4);
-        const vec t5 = v_gelu_gradient(t3);
-        v_store(d_blocks_1_mlp_1_gelu_gradient + (i * 32 + m + column), t5);
+        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + column * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
       });
     }
+    unroll<8>([&](auto column) {
+      const vec x2 = v_load(blocks_1_mlp_0_bias + (m + column));
+      const vec t3 = v_add(sum[column], x2);
+      const vec t4 = v_gelu(t3);
+      v_store(blocks_1_mlp_1_gelu + (m + column), t4);
+      const vec t5 = v_gelu_gradient(t3);
+      v_store(d_blocks_1_mlp_1_gelu_gradient + (m + column), t5);
+    });
   }
 }
 
@@ -1272,47 +1247,44 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t35 = v_mul(t33, t34);
     const vec t36 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
     const vec t37 = v_sub(t35, t36);
-    const vec t38 = v_set(real(1.0));
-    const vec t39 = v_set(static_cast<real>(batch));
-    const vec t40 = v_div_one(t38, t39);
-    const vec t41 = v_mul(t37, t40);
-    sum5 = v_fma(t41, t31, sum5);
+    const vec t38 = v_set(static_cast<real>(batch));
+    const vec t39 = v_div_one(v_set(real(1.0)), t38);
+    const vec t40 = v_mul(t37, t39);
+    sum5 = v_fma(t40, t31, sum5);
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t42 = v_log(row3);
-  const vec t43 = v_add(t42, row2);
-  v_store_n(add, t43, 1);
+  const vec t41 = v_log(row3);
+  const vec t42 = v_add(t41, row2);
+  v_store_n(add, t42, 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x44 = v_load(outputs + classes);
-    const vec t45 = v_div_one(v_set(real(1.0)), row1);
-    const vec t46 = v_mul(x44, t45);
-    v_store(outputs + classes, t46);
-    const vec x47 = v_load(mlp_0_einsum + classes);
-    const vec x48 = v_load(mlp_0_bias + classes);
-    const vec t49 = v_add(x47, x48);
-    const vec t50 = v_sub(t49, row0);
-    const vec t51 = v_exp(t50);
-    const vec t52 = v_div_one(v_set(real(1.0)), row1);
-    const vec t53 = v_mul(t51, t52);
-    const vec x54 = v_load(d_mlp_1_multiply + classes);
-    const vec t55 = v_div_one(v_set(real(1.0)), row3);
-    const vec t56 = v_mul(x54, t55);
-    const vec t57 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t58 = v_sub(t56, t57);
-    const vec t59 = v_set(real(1.0));
-    const vec t60 = v_set(static_cast<real>(batch));
-    const vec t61 = v_div_one(t59, t60);
-    const vec t62 = v_fms(t58, t61, row5);
-    const vec t63 = v_mul(t53, t62);
-    v_store(d_mlp_1_multiply + classes, t63);
+    const vec x43 = v_load(outputs + classes);
+    const vec t44 = v_div_one(v_set(real(1.0)), row1);
+    const vec t45 = v_mul(x43, t44);
+    v_store(outputs + classes, t45);
+    const vec x46 = v_load(mlp_0_einsum + classes);
+    const vec x47 = v_load(mlp_0_bias + classes);
+    const vec t48 = v_add(x46, x47);
+    const vec t49 = v_sub(t48, row0);
+    const vec t50 = v_exp(t49);
+    const vec t51 = v_div_one(v_set(real(1.0)), row1);
+    const vec t52 = v_mul(t50, t51);
+    const vec x53 = v_load(d_mlp_1_multiply + classes);
+    const vec t54 = v_div_one(v_set(real(1.0)), row3);
+    const vec t55 = v_mul(x53, t54);
+    const vec t56 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t57 = v_sub(t55, t56);
+    const vec t58 = v_set(static_cast<real>(batch));
+    const vec t59 = v_div_one(v_set(real(1.0)), t58);
+    const vec t60 = v_fms(t57, t59, row5);
+    const vec t61 = v_mul(t52, t60);
+    v_store(d_mlp_1_multiply + classes, t61);
   }
 }
 
 // b < B, d < D=8, classes < CLASSES=10 (summed)
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_set(d_mlp_1_multiply[classes]);
     unroll<8>([&](auto column) {
@@ -1327,8 +1299,7 @@ static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum[8];
-    unroll<8>([&](auto row) { sum[row] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(d_mlp_0_einsum[d]);
       unroll<8>([&](auto row) {
@@ -1347,18 +1318,15 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
 // b < B, i < 1, d < D=8, m < M=32 (summed)
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t m = 0; m < 32; ++m) {
-      const vec x0 = v_set(d_blocks_1_mlp_1_multiply[i * 32 + m]);
-      unroll<8>([&](auto column) {
-        const vec x1 = v_load(blocks_1_mlp_0_weight + (column + m * 8));
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-    unroll<8>([&](auto column) { v_store(d_blocks_1_mlp_0_einsum + (i * 8 + column), sum[column]); });
+  Accumulators<8> sum = v_zero();
+  for (std::int64_t m = 0; m < 32; ++m) {
+    const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m]);
+    unroll<8>([&](auto column) {
+      const vec x1 = v_load(blocks_1_mlp_0_weight + (column + m * 8));
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
   }
+  unroll<8>([&](auto column) { v_store(d_blocks_1_mlp_0_einsum + column, sum[column]); });
 }
 
 // b < B, i < 1, d < D=8 (row)
@@ -1378,75 +1346,49 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x4 = v_load(blocks_1_norm2_rsqrt);
     const vec x5 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
-    const vec t6 = v_set(real(8.0));
-    const vec t7 = v_div(sum0, t6);
-    const vec x8 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
-    const vec x9 = v_set(blocks_1_norm2_weight[d]);
-    const vec t10 = v_mul(x8, x9);
-    const vec t11 = v_div(sum1, t6);
-    const vec t12 = v_sub(t10, t11);
-    const vec t13 = v_fnma(x5, t7, t12);
-    const vec x14 = v_set(d_mlp_0_einsum[d]);
-    const vec t15 = v_fma(x4, t13, x14);
-    v_store(d_blocks_1_add + d, t15);
+    const vec t6 = v_div(sum0, v_set(real(8.0)));
+    const vec x7 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
+    const vec x8 = v_set(blocks_1_norm2_weight[d]);
+    const vec t9 = v_mul(x7, x8);
+    const vec t10 = v_div(sum1, v_set(real(8.0)));
+    const vec t11 = v_sub(t9, t10);
+    const vec t12 = v_fnma(x5, t6, t11);
+    const vec x13 = v_set(d_mlp_0_einsum[d]);
+    const vec t14 = v_fma(x4, t12, x13);
+    v_store(d_blocks_1_add + d, t14);
   }
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed)
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum[5];
-      unroll<5>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(d_blocks_1_add[i + k + 4]);
-        unroll<5>([&](auto column) {
-          const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + column + k * 50));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<5>([&](auto column) { v_store(d_blocks_1_mhsa_einsum + (i * 50 + n + column), sum[column]); });
+  for (std::int64_t n = 0; n < 50; n += 5) {
+    Accumulators<5> sum = v_zero();
+    for (std::int64_t k = 0; k < 4; ++k) {
+      const vec x0 = v_set(d_blocks_1_add[k + 4]);
+      unroll<5>([&](auto column) {
+        const vec x1 = v_load(blocks_1_mhsa_v_mappings_1_add + (n + column + k * 50));
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
     }
+    unroll<5>([&](auto column) { v_store(d_blocks_1_mhsa_einsum + (n + column), sum[column]); });
   }
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
-static void blocks_1_mhsa_matmul_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
-                                          real* d_blocks_1_mhsa_einsum_2) {
+static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
+                                                      real* d_blocks_1_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec x1[2];
-      unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide_2 + (n + column + i * 50)); });
-      unroll<4>([&](auto row) {
-        const vec x0 = v_set(d_blocks_1_add[row + i + 4]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
-    }
+    Accumulators<4, 2> sum = v_zero();
+    vec x1[2];
+    unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide_2 + (n + column)); });
+    unroll<4>([&](auto row) {
+      const vec x0 = v_set(d_blocks_1_add[row + 4]);
+      unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+    });
     unroll<4, 2>([&](auto row, auto column) {
       v_store(d_blocks_1_mhsa_einsum_2 + (n + column + row * 50), sum[row][column]);
     });
-  }
-}
-
-// b < B, i < 1, n < N+1=50, k < K=4 (summed)
-static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_0_add,
-                                            real* d_blocks_1_mhsa_einsum_3) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t n = 0; n < 50; n += 5) {
-      vec sum[5];
-      unroll<5>([&](auto column) { sum[column] = v_zero(); });
-      for (std::int64_t k = 0; k < 4; ++k) {
-        const vec x0 = v_set(d_blocks_1_add[i + k]);
-        unroll<5>([&](auto column) {
-          const vec x1 = v_load(blocks_1_mhsa_v_mappings_0_add + (n + column + k * 50));
-          sum[column] = v_fma(x0, x1, sum[column]);
-        });
-      }
-      unroll<5>([&](auto column) { v_store(d_blocks_1_mhsa_einsum_3 + (i * 50 + n + column), sum[column]); });
-    }
   }
 }
 
@@ -1454,70 +1396,61 @@ static void blocks_1_mhsa_matmul_backward_4(const real* d_blocks_1_add, const re
 static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
                                             real* d_blocks_1_mhsa_multiply, real* d_blocks_1_mhsa_multiply_2) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum0 = v_zero();
-    vec sum1 = v_zero();
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec x1 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      sum0 = v_fma(x0, x1, sum0);
-      const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec x3 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      sum1 = v_fma(x2, x3, sum1);
-    }
-    const vec row0 = v_set(v_sum(sum0));
-    const vec row1 = v_set(v_sum(sum1));
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x4 = v_load(blocks_1_mhsa_divide_2 + (i * 50 + n));
-      const vec x5 = v_load(d_blocks_1_mhsa_einsum + (i * 50 + n));
-      const vec t6 = v_sub(x5, row0);
-      const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_set(real(0.5));
-      const vec t9 = v_mul(t7, t8);
-      v_store(d_blocks_1_mhsa_multiply + (i * 50 + n), t9);
-      const vec x10 = v_load(blocks_1_mhsa_divide + (i * 50 + n));
-      const vec x11 = v_load(d_blocks_1_mhsa_einsum_3 + (i * 50 + n));
-      const vec t12 = v_sub(x11, row1);
-      const vec t13 = v_mul(x10, t12);
-      const vec t14 = v_mul(t13, t8);
-      v_store(d_blocks_1_mhsa_multiply_2 + (i * 50 + n), t14);
-    }
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x0 = v_load(d_blocks_1_mhsa_einsum + n);
+    const vec x1 = v_load(blocks_1_mhsa_divide_2 + n);
+    sum0 = v_fma(x0, x1, sum0);
+    const vec x2 = v_load(d_blocks_1_mhsa_einsum_3 + n);
+    const vec x3 = v_load(blocks_1_mhsa_divide + n);
+    sum1 = v_fma(x2, x3, sum1);
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x4 = v_load(blocks_1_mhsa_divide_2 + n);
+    const vec x5 = v_load(d_blocks_1_mhsa_einsum + n);
+    const vec t6 = v_sub(x5, row0);
+    const vec t7 = v_mul(x4, t6);
+    const vec t8 = v_mul(t7, v_set(real(0.5)));
+    v_store(d_blocks_1_mhsa_multiply + n, t8);
+    const vec x9 = v_load(blocks_1_mhsa_divide + n);
+    const vec x10 = v_load(d_blocks_1_mhsa_einsum_3 + n);
+    const vec t11 = v_sub(x10, row1);
+    const vec t12 = v_mul(x9, t11);
+    const vec t13 = v_mul(t12, v_set(real(0.5)));
+    v_store(d_blocks_1_mhsa_multiply_2 + n, t13);
   }
 }
 
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_2(
+static void blocks_1_mhsa_query_q_mappings_1_backward(
     const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_k_mappings_1_add, real* d_blocks_1_mhsa_einsum_4) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_set(d_blocks_1_mhsa_multiply[i * 50 + n]);
-      unroll<4>([&](auto column) {
-        const vec x1 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + (column * 50 + n), 50, lanes);
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-    unroll<4>([&](auto column) { v_store(d_blocks_1_mhsa_einsum_4 + (i * 4 + column), sum[column]); });
+  Accumulators<4> sum = v_zero();
+  for (std::int64_t n = 0; n < 50; ++n) {
+    const vec x0 = v_set(d_blocks_1_mhsa_multiply[n]);
+    unroll<4>([&](auto column) {
+      const vec x1 = v_load_strided(blocks_1_mhsa_k_mappings_1_add + (column * 50 + n), 50, lanes);
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
   }
+  unroll<4>([&](auto column) { v_store(d_blocks_1_mhsa_einsum_4 + column, sum[column]); });
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void blocks_1_mhsa_matmul_backward_3(
+static void blocks_1_mhsa_key_k_mappings_1_backward(
     const real* d_blocks_1_mhsa_multiply, const real* blocks_1_mhsa_q_mappings_1_add, real* d_blocks_1_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec x0[2];
-      unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_multiply + (n + column + i * 50)); });
-      unroll<4>([&](auto row) {
-        const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row + i * 4]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
-      });
-    }
+    Accumulators<4, 2> sum = v_zero();
+    vec x0[2];
+    unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_multiply + (n + column)); });
+    unroll<4>([&](auto row) {
+      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row]);
+      unroll<2>([&](auto column) { sum[row][column] = v_fma(x0[column], x1, sum[row][column]); });
+    });
     unroll<4, 2>([&](auto row, auto column) {
       v_store(d_blocks_1_mhsa_einsum_5 + (n + column + row * 50), sum[row][column]);
     });
@@ -1525,19 +1458,16 @@ static void blocks_1_mhsa_matmul_backward_3(
 }
 
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
-static void blocks_1_mhsa_matmul_backward_5(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
-                                            real* d_blocks_1_mhsa_einsum_6) {
+static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
+                                                      real* d_blocks_1_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
-    for (std::int64_t i = 0; i < 1; ++i) {
-      vec x1[2];
-      unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide + (n + column + i * 50)); });
-      unroll<4>([&](auto row) {
-        const vec x0 = v_set(d_blocks_1_add[row + i]);
-        unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-      });
-    }
+    Accumulators<4, 2> sum = v_zero();
+    vec x1[2];
+    unroll<2>([&](auto column) { x1[column] = v_load(blocks_1_mhsa_divide + (n + column)); });
+    unroll<4>([&](auto row) {
+      const vec x0 = v_set(d_blocks_1_add[row]);
+      unroll<2>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+    });
     unroll<4, 2>([&](auto row, auto column) {
       v_store(d_blocks_1_mhsa_einsum_6 + (n + column + row * 50), sum[row][column]);
     });
@@ -1550,8 +1480,7 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* blocks_1_mhsa_v_mappings_1_weight,
                                                 real* d_blocks_1_mhsa_v_mappings_1_einsum) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_einsum_2 + (n + column + k2 * 50)); });
@@ -1572,8 +1501,7 @@ static void blocks_1_mhsa_k_mappings_1_backward(
     const real* d_blocks_1_mhsa_einsum_5, const real* blocks_1_mhsa_k_mappings_1_weight,
     const real* d_blocks_1_mhsa_v_mappings_1_einsum, real* d_blocks_1_mhsa_add) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_1_mhsa_einsum_5 + (n + column + k2 * 50)); });
@@ -1594,8 +1522,7 @@ static void blocks_1_mhsa_k_mappings_1_backward(
 static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
                                                 const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_4 + k2, 4, lanes);
     unroll<4>([&](auto row) {
@@ -1611,7 +1538,7 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 }
 
 // b < B, i < 49, k < K=4
-static void blocks_1_mhsa_copy_backward_2(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
+static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 49; ++i) {
       const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
@@ -1624,8 +1551,7 @@ static void blocks_1_mhsa_copy_backward_2(const real* d_blocks_1_mhsa_add, real*
 static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
                                                 const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_7 + k2, 4, lanes);
     unroll<4>([&](auto row) {
@@ -1668,16 +1594,15 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
       const vec x5 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x9 = v_set(blocks_1_norm1_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec t14 = v_mul(x4, t13);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t14);
+      const vec t6 = v_div(sum0, v_set(real(8.0)));
+      const vec x7 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec x8 = v_set(blocks_1_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_div(sum1, v_set(real(8.0)));
+      const vec t11 = v_sub(t9, t10);
+      const vec t12 = v_fnma(x5, t6, t11);
+      const vec t13 = v_mul(x4, t12);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t13);
     }
   }
 }
@@ -1730,8 +1655,7 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum[5];
-    unroll<5>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<5> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       unroll<5>([&](auto column) {
         const vec x0 = v_load(d_mlp_1_multiply + (b * 27088 + classes + column));
@@ -1761,8 +1685,7 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t classes = 0; classes < 10; classes += 2) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         vec x1[4];
         unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_add + (d + column + b * 27088)); });
@@ -1793,25 +1716,23 @@ static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_w
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
+// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      unroll<8>([&](auto column) {
-        const vec x0 = v_load(d_mlp_0_einsum + (b * 27088 + column));
-        sum[column] = v_add(sum[column], x0);
-      });
-    }
+    unroll<8>([&](auto column) {
+      const vec x0 = v_load(d_mlp_0_einsum + (b * 27088 + column));
+      sum[column] = v_add(sum[column], x0);
+    });
   }
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
-// for 11 kernels of the plan, of which this is the first
+// for 12 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
                                              const real* partial) {
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -1832,17 +1753,14 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 2) {
     for (std::int64_t m = 0; m < 32; m += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t i = 0; i < 1; ++i) {
-          vec x1[4];
-          unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (m + column + b * 27088 + i * 32)); });
-          unroll<2>([&](auto row) {
-            const vec x0 = v_set(d_mlp_0_einsum[d + row + b * 27088]);
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-          });
-        }
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (m + column + b * 27088)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_mlp_0_einsum[d + row + b * 27088]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
       unroll<2, 4>([&](auto row, auto column) {
         v_store(partial + (chunk * 256 + (d * 32 + row * 32 + (m + column))), sum[row][column]);
@@ -1873,15 +1791,12 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        unroll<8>([&](auto column) {
-          const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + i * 32 + m + column));
-          sum[column] = v_add(sum[column], x0);
-        });
-      }
+      unroll<8>([&](auto column) {
+        const vec x0 = v_load(d_blocks_1_mlp_1_multiply + (b * 27088 + m + column));
+        sum[column] = v_add(sum[column], x0);
+      });
     }
     unroll<8>([&](auto column) { v_store(partial + (chunk * 32 + (m + column)), sum[column]); });
   }
@@ -1909,17 +1824,14 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 2) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
-        for (std::int64_t i = 0; i < 1; ++i) {
-          vec x1[4];
-          unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm2_add + (d + column + b * 27088 + i * 8)); });
-          unroll<2>([&](auto row) {
-            const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + row + b * 27088 + i * 32]);
-            unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-          });
-        }
+        vec x1[4];
+        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm2_add + (d + column + b * 27088)); });
+        unroll<2>([&](auto row) {
+          const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + row + b * 27088]);
+          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+        });
       }
       unroll<2, 4>([&](auto row, auto column) {
         v_store(partial + (chunk * 256 + (m * 8 + row * 8 + (d + column))), sum[row][column]);
@@ -1950,34 +1862,13 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm2_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      unroll<8>([&](auto column) {
-        const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + column));
-        const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + i * 8 + column));
-        sum[column] = v_fma(x0, x1, sum[column]);
-      });
-    }
-  }
-  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
-}
-
-// b < B (summed), i < 1 (summed), d < D=8
-static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                 const real* d_blocks_1_mlp_0_einsum, real* partial) {
-  const std::int64_t begin = group.at(chunk);
-  const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
-  for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      unroll<8>([&](auto column) {
-        const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + i * 8 + column));
-        sum[column] = v_add(sum[column], x0);
-      });
-    }
+    unroll<8>([&](auto column) {
+      const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + column));
+      const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + column));
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
   }
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
@@ -1988,15 +1879,12 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_4, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4];
-  unroll<4>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    for (std::int64_t i = 0; i < 1; ++i) {
-      unroll<4>([&](auto column) {
-        const vec x0 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + i * 4 + column));
-        sum[column] = v_add(sum[column], x0);
-      });
-    }
+    unroll<4>([&](auto column) {
+      const vec x0 = v_load(d_blocks_1_mhsa_einsum_4 + (b * 27088 + column));
+      sum[column] = v_add(sum[column], x0);
+    });
   }
   unroll<4>([&](auto column) { v_store(partial + (chunk * 4 + column), sum[column]); });
 }
@@ -2022,19 +1910,16 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + i + 200), 50, lanes);
-        });
-        unroll<2>([&](auto row) {
-          const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k + row + b * 27088 + i * 4]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
-      }
+      vec x1[4];
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + 200), 50, lanes);
+      });
+      unroll<2>([&](auto row) {
+        const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k + row + b * 27088]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store(partial + (chunk * 16 + (k * 4 + row * 4 + column)), sum[row][column]);
@@ -2065,19 +1950,16 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      for (std::int64_t i = 0; i < 1; ++i) {
-        vec x1[4];
-        unroll<4>([&](auto column) {
-          x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088 + i), 50, lanes);
-        });
-        unroll<2>([&](auto row) {
-          const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k + row + b * 27088 + i * 4]);
-          unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
-        });
-      }
+      vec x1[4];
+      unroll<4>([&](auto column) {
+        x1[column] = v_load_strided(blocks_1_norm1_add + (column * 50 + b * 27088), 50, lanes);
+      });
+      unroll<2>([&](auto row) {
+        const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k + row + b * 27088]);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
+      });
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store(partial + (chunk * 16 + (k * 4 + row * 4 + column)), sum[row][column]);
@@ -2091,8 +1973,7 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
                                                              const real* d_blocks_1_mhsa_einsum_2, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[4];
-  unroll<4>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 50; ++n) {
       unroll<4>([&](auto column) {
@@ -2112,8 +1993,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
         vec x1[4];
@@ -2140,8 +2020,7 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t k = 0; k < 4; k += 2) {
-    vec sum[2][4];
-    unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 4> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
         vec x1[4];
@@ -2167,8 +2046,7 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
                                                    const real* blocks_1_norm1_multiply, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 50; ++n) {
       unroll<8>([&](auto column) {
@@ -2187,8 +2065,7 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
                                                  const real* d_blocks_1_norm1_concat, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 50; ++n) {
       unroll<8>([&](auto column) {
@@ -2206,8 +2083,7 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
                                   real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_carry + (n + column + d * 50)); });
@@ -2233,8 +2109,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
                                   real* d_blocks_mlp_0_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t m = 0; m < 32; ++m) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mlp_1_multiply + (n + column + m * 50)); });
@@ -2273,16 +2148,15 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
       const vec t7 = v_fma(x4, x5, x6);
       v_store(d_blocks_mlp_0_copy + (n + d * 50), t7);
       const vec x8 = v_load(blocks_norm2_rsqrt + n);
-      const vec t9 = v_set(real(8.0));
-      const vec t10 = v_div(sum0, t9);
-      const vec x11 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec t12 = v_mul(x11, x5);
-      const vec t13 = v_div(sum1, t9);
-      const vec t14 = v_sub(t12, t13);
-      const vec t15 = v_fnma(x4, t10, t14);
-      const vec x16 = v_load(d_blocks_carry + (n + d * 50));
-      const vec t17 = v_fma(x8, t15, x16);
-      v_store(d_blocks_add + (n + d * 50), t17);
+      const vec t9 = v_div(sum0, v_set(real(8.0)));
+      const vec x10 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
+      const vec t11 = v_mul(x10, x5);
+      const vec t12 = v_div(sum1, v_set(real(8.0)));
+      const vec t13 = v_sub(t11, t12);
+      const vec t14 = v_fnma(x4, t9, t13);
+      const vec x15 = v_load(d_blocks_carry + (n + d * 50));
+      const vec t16 = v_fma(x8, t14, x15);
+      v_store(d_blocks_add + (n + d * 50), t16);
     }
   }
 }
@@ -2292,8 +2166,7 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
                                  real* d_blocks_mhsa_einsum) {
   for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t k = 0; k < 4; ++k) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_add + (n + column + k * 50 + 200)); });
@@ -2308,8 +2181,7 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
     }
   }
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[2][2];
-    unroll<2, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<2, 2> sum = v_zero();
     for (std::int64_t k = 0; k < 4; ++k) {
       vec x2[2];
       unroll<2>([&](auto column) { x2[column] = v_load(d_blocks_add + (n + column + k * 50 + 200)); });
@@ -2325,11 +2197,10 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_matmul_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
-                                        real* d_blocks_mhsa_einsum_2) {
+static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
+                                                    real* d_blocks_mhsa_einsum_2) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x1[2];
       unroll<2>([&](auto column) {
@@ -2366,26 +2237,24 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
       const vec x5 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
       const vec t6 = v_sub(x5, sum0);
       const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_set(real(0.5));
-      const vec t9 = v_mul(t7, t8);
-      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t9);
-      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x11 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec t12 = v_sub(x11, sum1);
-      const vec t13 = v_mul(x10, t12);
-      const vec t14 = v_mul(t13, t8);
-      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t14);
+      const vec t8 = v_mul(t7, v_set(real(0.5)));
+      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t8);
+      const vec x9 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec x10 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec t11 = v_sub(x10, sum1);
+      const vec t12 = v_mul(x9, t11);
+      const vec t13 = v_mul(t12, v_set(real(0.5)));
+      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t13);
     }
   }
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add,
-                                          real* d_blocks_mhsa_einsum_4) {
+static void blocks_mhsa_query_q_mappings_1_backward(
+    const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_k_mappings_1_add, real* d_blocks_mhsa_einsum_4) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_multiply + (n + column + n2 * 50)); });
@@ -2402,11 +2271,10 @@ static void blocks_mhsa_matmul_backward_2(const real* d_blocks_mhsa_multiply, co
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void blocks_mhsa_matmul_backward_3(const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add,
-                                          real* d_blocks_mhsa_einsum_5) {
+static void blocks_mhsa_key_k_mappings_1_backward(
+    const real* d_blocks_mhsa_multiply, const real* blocks_mhsa_q_mappings_1_add, real* d_blocks_mhsa_einsum_5) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x0[2];
       unroll<2>([&](auto column) {
@@ -2428,8 +2296,7 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
                                               const real* blocks_mhsa_q_mappings_1_weight,
                                               const real* d_blocks_mhsa_add, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_4 + (n + column + k2 * 50)); });
@@ -2447,11 +2314,10 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_matmul_backward_5(const real* d_blocks_add, const real* blocks_mhsa_divide,
-                                          real* d_blocks_mhsa_einsum_6) {
+static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, const real* blocks_mhsa_divide,
+                                                    real* d_blocks_mhsa_einsum_6) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x1[2];
       unroll<2>([&](auto column) {
@@ -2487,17 +2353,16 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load(blocks_norm1_rsqrt + n);
       const vec x5 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec x8 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x9 = v_set(blocks_norm1_weight[d]);
-      const vec t10 = v_mul(x8, x9);
-      const vec t11 = v_div(sum1, t6);
-      const vec t12 = v_sub(t10, t11);
-      const vec t13 = v_fnma(x5, t7, t12);
-      const vec x14 = v_load(d_blocks_add + (n + d * 50));
-      const vec t15 = v_fma(x4, t13, x14);
-      v_store(d_blocks_carry_next + (n + d * 50), t15);
+      const vec t6 = v_div(sum0, v_set(real(8.0)));
+      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec x8 = v_set(blocks_norm1_weight[d]);
+      const vec t9 = v_mul(x7, x8);
+      const vec t10 = v_div(sum1, v_set(real(8.0)));
+      const vec t11 = v_sub(t9, t10);
+      const vec t12 = v_fnma(x5, t6, t11);
+      const vec x13 = v_load(d_blocks_add + (n + d * 50));
+      const vec t14 = v_fma(x4, t12, x13);
+      v_store(d_blocks_carry_next + (n + d * 50), t14);
     }
   }
 }
@@ -2510,8 +2375,7 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 2) {
     for (std::int64_t m = 0; m < 32; m += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 50; ++n) {
           vec x1[4];
@@ -2537,8 +2401,7 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
       for (std::int64_t n = 0; n < 50; ++n) {
         unroll<8>([&](auto column) {
@@ -2559,8 +2422,7 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 2) {
     for (std::int64_t d = 0; d < 8; d += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 50; ++n) {
           vec x1[4];
@@ -2585,8 +2447,7 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
                                                 const real* d_blocks_carry_next, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  vec sum[8];
-  unroll<8>([&](auto column) { sum[column] = v_zero(); });
+  Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     for (std::int64_t n = 0; n < 49; ++n) {
       unroll<8>([&](auto column) {
@@ -2606,8 +2467,7 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 8; d += 2) {
     for (std::int64_t c = 0; c < 16; c += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         for (std::int64_t n = 0; n < 49; ++n) {
           vec x1[4];
@@ -2647,39 +2507,21 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
                                          real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
-  for (std::int64_t i = 0; i < 1; ++i) {
-    vec sum[8];
-    unroll<8>([&](auto column) { sum[column] = v_zero(); });
-    for (std::int64_t b = begin; b < end; ++b) {
-      unroll<8>([&](auto column) {
-        const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + i + column * 50), 50, lanes);
-        sum[column] = v_add(sum[column], x0);
-      });
-    }
-    unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + (i * 8 + column)), sum[column]); });
+  Accumulators<8> sum = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    unroll<8>([&](auto column) {
+      const vec x0 = v_load_strided(d_blocks_carry_next + (b * 27088 + column * 50), 50, lanes);
+      sum[column] = v_add(sum[column], x0);
+    });
   }
-}
-
-// b < B (summed), i < 1, d < D=8
-static void class_token_gradient_sum(const Group& group, real* gradient_class_token, const real* partial) {
-  for (std::int64_t i = 0; i < 1; ++i) {
-    for (std::int64_t d = 0; d < 8; ++d) {
-      vec sum0 = v_zero();
-      if (group.first > 0) sum0 = v_load(gradient_class_token + (i * 8 + d));
-      for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
-        sum0 = v_add(sum0, v_load(partial + (chunk * 8 + (i * 8 + d))));
-      }
-      v_store(gradient_class_token + (i * 8 + d), sum0);
-    }
-  }
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
     const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_4 + k2, 4, lanes);
     unroll<4>([&](auto row) {
@@ -2700,8 +2542,7 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
 static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
-  vec sum[4];
-  unroll<4>([&](auto row) { sum[row] = v_zero(); });
+  Accumulators<4> sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
     const vec x0 = v_load_strided(d_blocks_1_mhsa_einsum_7 + k2, 4, lanes);
     unroll<4>([&](auto row) {
@@ -2719,8 +2560,8 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
 }
 
 // b < B, i < 49, k < K=4
-static void blocks_1_norm1_multiply_backward_2(const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight,
-                                               real* d_blocks_1_norm1_concat) {
+static void blocks_1_norm1_multiply_of_slice_backward(
+    const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 49; ++i) {
       const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
@@ -2760,14 +2601,13 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
       const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t4 = v_set(real(8.0));
-      const vec t5 = v_div(sum0, t4);
-      const vec x6 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec t7 = v_div(sum1, t4);
-      const vec t8 = v_sub(x6, t7);
-      const vec t9 = v_fnma(x3, t5, t8);
-      const vec t10 = v_mul(x2, t9);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t10);
+      const vec t4 = v_div(sum0, v_set(real(8.0)));
+      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t6 = v_div(sum1, v_set(real(8.0)));
+      const vec t7 = v_sub(x5, t6);
+      const vec t8 = v_fnma(x3, t4, t7);
+      const vec t9 = v_mul(x2, t8);
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t9);
     }
   }
 }
@@ -2793,8 +2633,7 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_carry + (n + column + d * 50)); });
@@ -2818,8 +2657,7 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
     const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_4 + (n + column + k2 * 50)); });
@@ -2845,8 +2683,7 @@ static void blocks_mhsa_q_mappings_0_backward(
     const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
     const real* blocks_norm1_weight, real* d_blocks_norm1_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(d_blocks_mhsa_einsum_7 + (n + column + k2 * 50)); });
@@ -2883,15 +2720,14 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x2 = v_load(blocks_norm1_rsqrt + n);
       const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t4 = v_set(real(8.0));
-      const vec t5 = v_div(sum0, t4);
-      const vec x6 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t7 = v_div(sum1, t4);
-      const vec t8 = v_sub(x6, t7);
-      const vec t9 = v_fnma(x3, t5, t8);
-      const vec x10 = v_load(d_blocks_add + (n + d * 50));
-      const vec t11 = v_fma(x2, t9, x10);
-      v_store(d_blocks_carry_next + (n + d * 50), t11);
+      const vec t4 = v_div(sum0, v_set(real(8.0)));
+      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t6 = v_div(sum1, v_set(real(8.0)));
+      const vec t7 = v_sub(x5, t6);
+      const vec t8 = v_fnma(x3, t4, t7);
+      const vec x9 = v_load(d_blocks_add + (n + d * 50));
+      const vec t10 = v_fma(x2, t8, x9);
+      v_store(d_blocks_carry_next + (n + d * 50), t10);
     }
   }
 }
@@ -2901,8 +2737,7 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
                                    real* d_linear_mapper_einsum) {
   for (std::int64_t n = 0; n < 48; n += 2) {
     for (std::int64_t c = 0; c < 16; c += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         vec x1[4];
         unroll<4>([&](auto column) { x1[column] = v_load(linear_mapper_weight + (c + column + d * 16)); });
@@ -2917,8 +2752,7 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
     }
   }
   for (std::int64_t c = 0; c < 16; c += 4) {
-    vec sum[4];
-    unroll<4>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<4> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x2 = v_set(d_blocks_carry_next[d * 50 + 49]);
       unroll<4>([&](auto column) {
@@ -2932,14 +2766,12 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
 
 // b < B, c < C=1, gh < GH=7, p < P=4, gw < GW=7, p2 < P=4
 static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_images) {
-  for (std::int64_t c = 0; c < 1; ++c) {
-    for (std::int64_t gh = 0; gh < 7; ++gh) {
-      for (std::int64_t p = 0; p < 4; ++p) {
-        for (std::int64_t gw = 0; gw < 7; ++gw) {
-          for (std::int64_t p2 = 0; p2 < 4; ++p2) {
-            const vec x0 = v_load(d_linear_mapper_einsum + (c * 16 + gh * 112 + p * 4 + gw * 16 + p2));
-            v_store(gradient_images + (c * 784 + gh * 112 + p * 28 + gw * 4 + p2), x0);
-          }
+  for (std::int64_t gh = 0; gh < 7; ++gh) {
+    for (std::int64_t p = 0; p < 4; ++p) {
+      for (std::int64_t gw = 0; gw < 7; ++gw) {
+        for (std::int64_t p2 = 0; p2 < 4; ++p2) {
+          const vec x0 = v_load(d_linear_mapper_einsum + (gh * 112 + p * 4 + gw * 16 + p2));
+          v_store(gradient_images + (gh * 112 + p * 28 + gw * 4 + p2), x0);
         }
       }
     }
@@ -2952,28 +2784,23 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p < end; ++p) {
     const vec x0 = v_load(moment1 + p);
-    const vec t1 = v_set(real(0.9));
-    const vec x2 = v_load(gradients + p);
-    const vec t3 = v_set(real(0.09999999999999998));
-    const vec t4 = v_mul(x2, t3);
-    const vec t5 = v_fma(x0, t1, t4);
-    v_store(moment1_2 + p, t5);
-    const vec x6 = v_load(moment2 + p);
-    const vec t7 = v_set(real(0.999));
-    const vec t8 = v_mul(x2, x2);
-    const vec t9 = v_set(real(0.0010000000000000009));
-    const vec t10 = v_mul(t8, t9);
-    const vec t11 = v_fma(x6, t7, t10);
-    v_store(moment2_2 + p, t11);
-    const vec t12 = v_sqrt(t11);
-    const vec x13 = v_set(second_correction[0]);
-    const vec t14 = v_set(real(1e-08));
-    const vec t15 = v_fma(t12, x13, t14);
-    const vec t16 = v_div(t5, t15);
-    const vec x17 = v_set(learning_rate_corrected[0]);
-    const vec x18 = v_load(parameters + p);
-    const vec t19 = v_fnma(t16, x17, x18);
-    v_store(parameters_2 + p, t19);
+    const vec x1 = v_load(gradients + p);
+    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
+    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
+    v_store(moment1_2 + p, t3);
+    const vec x4 = v_load(moment2 + p);
+    const vec t5 = v_mul(x1, x1);
+    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
+    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
+    v_store(moment2_2 + p, t7);
+    const vec t8 = v_sqrt(t7);
+    const vec x9 = v_set(second_correction[0]);
+    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
+    const vec t11 = v_div(t3, t10);
+    const vec x12 = v_set(learning_rate_corrected[0]);
+    const vec x13 = v_load(parameters + p);
+    const vec t14 = v_fnma(t11, x12, x13);
+    v_store(parameters_2 + p, t14);
   }
 }
 
@@ -2982,8 +2809,7 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
                                           real* linear_mapper_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 48; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t c = 0; c < 16; ++c) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(rearrange + (n + column + c * 49)); });
@@ -2997,8 +2823,7 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
       });
     }
     {
-      vec sum[4];
-      unroll<4>([&](auto row) { sum[row] = v_zero(); });
+      Accumulators<4> sum = v_zero();
       for (std::int64_t c = 0; c < 16; ++c) {
         const vec x2 = v_load(rearrange + (c * 49 + 48));
         unroll<4>([&](auto row) {
@@ -3026,23 +2851,22 @@ static void linear_mapper_add_forward(const real* linear_mapper_einsum, const re
     }
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_set(real(0.002551020408163265));
-  const vec t6 = v_mul(row0, t5);
-  v_store_n(magnitude_0, t6, 1);
+  const vec t5 = v_mul(row0, v_set(real(0.002551020408163265)));
+  v_store_n(magnitude_0, t5, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 49; ++n) {
-      const vec x7 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x8 = v_set(linear_mapper_bias[d]);
-      const vec t9 = v_add(x7, x8);
-      const vec x10 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t11 = v_add(t9, x10);
-      v_store(concat + (n + d * 50 + 1), t11);
+      const vec x6 = v_load(linear_mapper_einsum + (n + d * 49));
+      const vec x7 = v_set(linear_mapper_bias[d]);
+      const vec t8 = v_add(x6, x7);
+      const vec x9 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
+      const vec t10 = v_add(t8, x9);
+      v_store(concat + (n + d * 50 + 1), t10);
     }
   }
 }
 
 // b < B, n < N+1=50 (row), d < D=8 (row)
-static void inspect_2(const real* concat, real* magnitude_1) {
+static void inspect_multiply(const real* concat, real* magnitude_1) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 50; ++n) {
@@ -3053,13 +2877,12 @@ static void inspect_2(const real* concat, real* magnitude_1) {
     }
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t3 = v_set(real(0.0025));
-  const vec t4 = v_mul(row0, t3);
-  v_store_n(magnitude_1, t4, 1);
+  const vec t3 = v_mul(row0, v_set(real(0.0025)));
+  v_store_n(magnitude_1, t3, 1);
 }
 
 // b < B, n < N+1=50, d < D=8
-static void inspect_5(const real* concat, real* blocks_carry) {
+static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_load(concat + (n + d * 50));
@@ -3082,28 +2905,25 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_set(real(8.0));
-      const vec t3 = v_div(sum0, t2);
-      const vec t4 = v_sub(x1, t3);
-      sum1 = v_fma(t4, t4, sum1);
+      const vec t2 = v_div(sum0, v_set(real(8.0)));
+      const vec t3 = v_sub(x1, t2);
+      sum1 = v_fma(t3, t3, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x5 = v_load(blocks_carry + (n + d * 50));
-      const vec t6 = v_set(real(8.0));
-      const vec t7 = v_div(sum0, t6);
-      const vec t8 = v_sub(x5, t7);
-      const vec t9 = v_div(sum1, t6);
-      const vec t10 = v_set(real(1e-05));
-      const vec t11 = v_add(t9, t10);
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t8, t12);
-      const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec x15 = v_set(blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm1_add + (n + d * 50), t16);
-      const vec t17 = v_neg(t16);
-      const vec t18 = v_max(t16, t17);
-      v_store(blocks_norm1_maximum + (n + d * 50), t18);
+      const vec x4 = v_load(blocks_carry + (n + d * 50));
+      const vec t5 = v_div(sum0, v_set(real(8.0)));
+      const vec t6 = v_sub(x4, t5);
+      const vec t7 = v_div(sum1, v_set(real(8.0)));
+      const vec t8 = v_add(t7, v_set(real(1e-05)));
+      const vec t9 = v_rsqrt(t8);
+      const vec t10 = v_mul(t6, t9);
+      const vec x11 = v_set(blocks_norm1_weight[d]);
+      const vec x12 = v_set(blocks_norm1_bias[d]);
+      const vec t13 = v_fma(t10, x11, x12);
+      v_store(blocks_norm1_add + (n + d * 50), t13);
+      const vec t14 = v_neg(t13);
+      const vec t15 = v_max(t13, t14);
+      v_store(blocks_norm1_maximum + (n + d * 50), t15);
     }
   }
 }
@@ -3114,8 +2934,7 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
                                         const real* blocks_mhsa_k_mappings_0_add, real* blocks_mhsa_einsum_3) {
   for (std::int64_t n = 0; n < 50; n += 2) {
     for (std::int64_t n2 = 0; n2 < 48; n2 += 4) {
-      vec sum[2][4];
-      unroll<2, 4>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 4> sum = v_zero();
       for (std::int64_t k = 0; k < 4; ++k) {
         vec x1[4];
         unroll<4>([&](auto column) { x1[column] = v_load(blocks_mhsa_k_mappings_0_add + (n2 + column + k * 50)); });
@@ -3129,8 +2948,7 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
       });
     }
     {
-      vec sum[2][2];
-      unroll<2, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<2, 2> sum = v_zero();
       for (std::int64_t k = 0; k < 4; ++k) {
         vec x3[2];
         unroll<2>([&](auto column) { x3[column] = v_load(blocks_mhsa_k_mappings_0_add + (column + k * 50 + 48)); });
@@ -3154,62 +2972,58 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t1 = v_set(real(0.5));
-      const vec t2 = v_mul(x0, t1);
-      most0 = v_max(most0, t2);
+      const vec t1 = v_mul(x0, v_set(real(0.5)));
+      most0 = v_max(most0, t1);
     }
     const vec row0 = v_set(v_max_lane(most0));
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x3 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t4 = v_set(real(0.5));
-      const vec t5 = v_fms(x3, t4, row0);
-      const vec t6 = v_exp(t5);
-      sum1 = v_add(sum1, t6);
-      v_store(attention_0 + (n * 50 + n2), t6);
-      const vec x7 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t8 = v_mul(x7, t4);
-      most2 = v_max(most2, t8);
+      const vec x2 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
+      const vec t4 = v_exp(t3);
+      sum1 = v_add(sum1, t4);
+      v_store(attention_0 + (n * 50 + n2), t4);
+      const vec x5 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t6 = v_mul(x5, v_set(real(0.5)));
+      most2 = v_max(most2, t6);
     }
     const vec row1 = v_set(v_sum(sum1));
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x9 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t10 = v_set(real(0.5));
-      const vec t11 = v_fms(x9, t10, row2);
-      const vec t12 = v_exp(t11);
-      sum3 = v_add(sum3, t12);
-      v_store(attention_1 + (n * 50 + n2), t12);
+      const vec x7 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
+      const vec t9 = v_exp(t8);
+      sum3 = v_add(sum3, t9);
+      v_store(attention_1 + (n * 50 + n2), t9);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x13 = v_load(attention_0 + (n * 50 + n2));
-      const vec t14 = v_div_one(v_set(real(1.0)), row1);
-      const vec t15 = v_mul(x13, t14);
-      v_store(attention_0 + (n * 50 + n2), t15);
-      const vec x16 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t17 = v_set(real(0.5));
-      const vec t18 = v_fms(x16, t17, row0);
-      const vec t19 = v_exp(t18);
-      const vec t20 = v_div_one(v_set(real(1.0)), row1);
-      const vec t21 = v_mul(t19, t20);
-      const vec t22 = v_neg(t21);
-      const vec t23 = v_max(t21, t22);
-      v_store(blocks_mhsa_maximum + (n * 50 + n2), t23);
-      const vec x24 = v_load(attention_1 + (n * 50 + n2));
-      const vec t25 = v_div_one(v_set(real(1.0)), row3);
-      const vec t26 = v_mul(x24, t25);
-      v_store(attention_1 + (n * 50 + n2), t26);
-      const vec x27 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t28 = v_fms(x27, t17, row2);
-      const vec t29 = v_exp(t28);
-      const vec t30 = v_div_one(v_set(real(1.0)), row3);
-      const vec t31 = v_mul(t29, t30);
-      const vec t32 = v_neg(t31);
-      const vec t33 = v_max(t31, t32);
-      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t33);
+      const vec x10 = v_load(attention_0 + (n * 50 + n2));
+      const vec t11 = v_div_one(v_set(real(1.0)), row1);
+      const vec t12 = v_mul(x10, t11);
+      v_store(attention_0 + (n * 50 + n2), t12);
+      const vec x13 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
+      const vec t14 = v_fms(x13, v_set(real(0.5)), row0);
+      const vec t15 = v_exp(t14);
+      const vec t16 = v_div_one(v_set(real(1.0)), row1);
+      const vec t17 = v_mul(t15, t16);
+      const vec t18 = v_neg(t17);
+      const vec t19 = v_max(t17, t18);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), t19);
+      const vec x20 = v_load(attention_1 + (n * 50 + n2));
+      const vec t21 = v_div_one(v_set(real(1.0)), row3);
+      const vec t22 = v_mul(x20, t21);
+      v_store(attention_1 + (n * 50 + n2), t22);
+      const vec x23 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
+      const vec t24 = v_fms(x23, v_set(real(0.5)), row2);
+      const vec t25 = v_exp(t24);
+      const vec t26 = v_div_one(v_set(real(1.0)), row3);
+      const vec t27 = v_mul(t25, t26);
+      const vec t28 = v_neg(t27);
+      const vec t29 = v_max(t27, t28);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t29);
     }
   }
 }
@@ -3229,20 +3043,18 @@ static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const 
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec t2 = v_set(real(0.0004));
-  const vec t3 = v_mul(row0, t2);
-  v_store_n(magnitude_5, t3, 1);
-  const vec t4 = v_mul(row1, t2);
-  v_store_n(magnitude_10, t4, 1);
+  const vec t2 = v_mul(row0, v_set(real(0.0004)));
+  v_store_n(magnitude_5, t2, 1);
+  const vec t3 = v_mul(row1, v_set(real(0.0004)));
+  v_store_n(magnitude_10, t3, 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const real* blocks_mhsa_v_mappings_0_add,
-                                               real* blocks_mhsa_einsum, const real* blocks_carry,
-                                               real* blocks_concat) {
+static void blocks_mhsa_weighted_values_forward_inspect(
+    const real* attention_0, const real* blocks_mhsa_v_mappings_0_add, real* blocks_mhsa_einsum,
+    const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x0[2];
       unroll<2>([&](auto column) {
@@ -3263,12 +3075,11 @@ static void blocks_mhsa_matmul_forward_inspect(const real* attention_0, const re
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
-static void blocks_mhsa_matmul_forward_3_inspect(const real* attention_1, const real* blocks_mhsa_v_mappings_1_add,
-                                                 real* blocks_mhsa_einsum_2, const real* blocks_carry,
-                                                 real* blocks_concat) {
+static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
+    const real* attention_1, const real* blocks_mhsa_v_mappings_1_add, real* blocks_mhsa_einsum_2,
+    const real* blocks_carry, real* blocks_concat) {
   for (std::int64_t n = 0; n < 50; n += 2) {
-    vec sum[4][2];
-    unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+    Accumulators<4, 2> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       vec x0[2];
       unroll<2>([&](auto column) {
@@ -3347,23 +3158,22 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   const vec row5 = v_set(v_sum(sum5));
   const vec row6 = v_set(v_sum(sum6));
   const vec row7 = v_set(v_sum(sum7));
-  const vec t24 = v_set(real(0.005));
-  const vec t25 = v_mul(row0, t24);
-  v_store_n(magnitude_3, t25, 1);
-  const vec t26 = v_mul(row1, t24);
-  v_store_n(magnitude_4, t26, 1);
-  const vec t27 = v_mul(row2, t24);
-  v_store_n(magnitude_6, t27, 1);
-  const vec t28 = v_mul(row3, t24);
-  v_store_n(magnitude_7, t28, 1);
-  const vec t29 = v_mul(row4, t24);
-  v_store_n(magnitude_8, t29, 1);
-  const vec t30 = v_mul(row5, t24);
-  v_store_n(magnitude_9, t30, 1);
-  const vec t31 = v_mul(row6, t24);
-  v_store_n(magnitude_11, t31, 1);
-  const vec t32 = v_mul(row7, t24);
-  v_store_n(magnitude_12, t32, 1);
+  const vec t24 = v_mul(row0, v_set(real(0.005)));
+  v_store_n(magnitude_3, t24, 1);
+  const vec t25 = v_mul(row1, v_set(real(0.005)));
+  v_store_n(magnitude_4, t25, 1);
+  const vec t26 = v_mul(row2, v_set(real(0.005)));
+  v_store_n(magnitude_6, t26, 1);
+  const vec t27 = v_mul(row3, v_set(real(0.005)));
+  v_store_n(magnitude_7, t27, 1);
+  const vec t28 = v_mul(row4, v_set(real(0.005)));
+  v_store_n(magnitude_8, t28, 1);
+  const vec t29 = v_mul(row5, v_set(real(0.005)));
+  v_store_n(magnitude_9, t29, 1);
+  const vec t30 = v_mul(row6, v_set(real(0.005)));
+  v_store_n(magnitude_11, t30, 1);
+  const vec t31 = v_mul(row7, v_set(real(0.005)));
+  v_store_n(magnitude_12, t31, 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
@@ -3371,8 +3181,7 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
                                          real* blocks_mlp_0_einsum) {
   for (std::int64_t m = 0; m < 32; m += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(blocks_norm2_add + (n + column + d * 50)); });
@@ -3409,18 +3218,17 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec t8 = v_set(real(0.000625));
-  const vec t9 = v_mul(row0, t8);
-  v_store_n(magnitude_15, t9, 1);
-  const vec t10 = v_mul(row1, t8);
-  v_store_n(magnitude_16, t10, 1);
+  const vec t8 = v_mul(row0, v_set(real(0.000625)));
+  v_store_n(magnitude_15, t8, 1);
+  const vec t9 = v_mul(row1, v_set(real(0.000625)));
+  v_store_n(magnitude_16, t9, 1);
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x11 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x12 = v_set(blocks_mlp_0_bias[m]);
-      const vec t13 = v_add(x11, x12);
-      const vec t14 = v_gelu(t13);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t14);
+      const vec x10 = v_load(blocks_mlp_0_einsum + (n + m * 50));
+      const vec x11 = v_set(blocks_mlp_0_bias[m]);
+      const vec t12 = v_add(x10, x11);
+      const vec t13 = v_gelu(t12);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t13);
     }
   }
 }
@@ -3430,8 +3238,7 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
                                          real* blocks_mlp_2_einsum) {
   for (std::int64_t d = 0; d < 8; d += 4) {
     for (std::int64_t n = 0; n < 50; n += 2) {
-      vec sum[4][2];
-      unroll<4, 2>([&](auto row, auto column) { sum[row][column] = v_zero(); });
+      Accumulators<4, 2> sum = v_zero();
       for (std::int64_t m = 0; m < 32; ++m) {
         vec x0[2];
         unroll<2>([&](auto column) { x0[column] = v_load(blocks_mlp_1_gelu + (n + column + m * 50)); });
@@ -3484,25 +3291,24 @@ static void blocks_norm1_multiply_forward(
   const vec row2 = v_set(v_sum(sum2));
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t13 = v_set(real(0.0025));
-  const vec t14 = v_mul(row0, t13);
-  v_store_n(magnitude_2, t14, 1);
-  const vec t15 = v_mul(row1, t13);
-  v_store_n(magnitude_13, t15, 1);
-  const vec t16 = v_mul(row2, t13);
-  v_store_n(magnitude_14, t16, 1);
-  const vec t17 = v_mul(row3, t13);
-  v_store_n(magnitude_17, t17, 1);
-  const vec t18 = v_mul(row4, t13);
-  v_store_n(magnitude_18, t18, 1);
+  const vec t13 = v_mul(row0, v_set(real(0.0025)));
+  v_store_n(magnitude_2, t13, 1);
+  const vec t14 = v_mul(row1, v_set(real(0.0025)));
+  v_store_n(magnitude_13, t14, 1);
+  const vec t15 = v_mul(row2, v_set(real(0.0025)));
+  v_store_n(magnitude_14, t15, 1);
+  const vec t16 = v_mul(row3, v_set(real(0.0025)));
+  v_store_n(magnitude_17, t16, 1);
+  const vec t17 = v_mul(row4, v_set(real(0.0025)));
+  v_store_n(magnitude_18, t17, 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x19 = v_load(blocks_concat + (n + d * 50));
-      const vec x20 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x21 = v_set(blocks_mlp_2_bias[d]);
-      const vec t22 = v_add(x20, x21);
-      const vec t23 = v_add(x19, t22);
-      v_store(blocks_carry_next + (n + d * 50), t23);
+      const vec x18 = v_load(blocks_concat + (n + d * 50));
+      const vec x19 = v_load(blocks_mlp_2_einsum + (n + d * 50));
+      const vec x20 = v_set(blocks_mlp_2_bias[d]);
+      const vec t21 = v_add(x19, x20);
+      const vec t22 = v_add(x18, t21);
+      v_store(blocks_carry_next + (n + d * 50), t22);
     }
   }
 }
@@ -3510,8 +3316,7 @@ static void blocks_norm1_multiply_forward(
 // b < B, classes < CLASSES=10, d < D=8 (summed)
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
-    vec sum[5];
-    unroll<5>([&](auto column) { sum[column] = v_zero(); });
+    Accumulators<5> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(blocks_carry_next[d * 50]);
       unroll<5>([&](auto column) {
@@ -3563,15 +3368,14 @@ static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* 
     sum3 = v_add(sum3, t18);
   }
   const vec row3 = v_set(v_sum(sum3));
-  const vec t19 = v_set(real(0.1));
-  const vec t20 = v_mul(row0, t19);
-  v_store_n(magnitude_19, t20, 1);
-  const vec t21 = v_mul(row3, t19);
-  v_store_n(magnitude_20, t21, 1);
+  const vec t19 = v_mul(row0, v_set(real(0.1)));
+  v_store_n(magnitude_19, t19, 1);
+  const vec t20 = v_mul(row3, v_set(real(0.1)));
+  v_store_n(magnitude_20, t20, 1);
 }
 
 // b < B, d < D=8
-static void embed_2(const real* blocks_carry_next, real* features) {
+static void embed_copy(const real* blocks_carry_next, real* features) {
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load_strided(blocks_carry_next + d * 50, 50, lanes);
     v_store(features + d, x0);
@@ -3622,344 +3426,286 @@ constexpr std::int64_t class_token = 1872;
 
 void vit_mnist_forward_scalar(const float* parameters, const float* images, const std::int64_t batch, float* outputs,
                               float* scratch) {
-  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 19 to 26
-  float* const blocks_1_norm1_add = scratch + 16;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 20 to 25
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 21 to 29
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 22 to 27
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 23 to 30
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;
-  // [B, 1, K=4], every 11456 reals, live from kernel 24 to 25
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 1248;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 16;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 29
-  float* const blocks_1_mhsa_divide = scratch + 80;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 30
-  float* const blocks_1_mhsa_divide_2 = scratch + 144;
-  // [B, 1, D=8], every 11456 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 48;
-  // [B, 1, K=4], every 11456 reals, live from kernel 26 to 27
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;
-  // [B, 1, D=8], every 11456 reals, live from kernel 31 to 32
-  float* const blocks_1_norm2_add = scratch + 64;
-  // [B, 1, M=32], every 11456 reals, live from kernel 32 to 33
-  float* const blocks_1_mlp_1_gelu = scratch + 16;
-  // [B, 1, D=8], every 11456 reals, live from kernel 33 to 34
-  float* const blocks_1_add = scratch + 64;
-  // [B, CLASSES=10], every 11456 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add = scratch;
+  // Scratch memory: what is of images lies every 11456 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;  // [B, K=4, N+1=50], kernels 5 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;  // [B, K=4, N+1=50], kernels 6 to 7
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 12 to 13
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 12 to 15
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;  // [B, K=4, N+1=50], kernels 8 to 13
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;  // [B, K=4, N+1=50], kernels 9 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;  // [B, K=4, N+1=50], kernels 10 to 11
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;  // [B, K=4, N+1=50], kernels 14 to 15
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_add = scratch + 16;  // [B, D=8, N+1=50], kernels 19 to 26
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;  // [B, K=4, N+1=50], kernels 20 to 25
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;  // [B, K=4, N+1=50], kernels 21 to 29
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;  // [B, K=4, N+1=50], kernels 22 to 27
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;  // [B, K=4, N+1=50], kernels 23 to 30
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;  // [B, 1, K=4], kernels 24 to 25
+  float* const blocks_1_mhsa_einsum = scratch + 1248;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 16;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 80;  // [B, 1, N+1=50], kernels 28 to 29
+  float* const blocks_1_mhsa_divide_2 = scratch + 144;  // [B, 1, N+1=50], kernels 28 to 30
+  float* const blocks_1_concat = scratch + 48;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;  // [B, 1, K=4], kernels 26 to 27
+  float* const blocks_1_norm2_add = scratch + 64;  // [B, 1, D=8], kernels 31 to 32
+  float* const blocks_1_mlp_1_gelu = scratch + 16;  // [B, 1, M=32], kernels 32 to 33
+  float* const blocks_1_add = scratch + 64;  // [B, 1, D=8], kernels 33 to 34
+  float* const mlp_0_einsum = scratch + 16;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
-    copy_forward(add, blocks_carry + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add, blocks_carry + here);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
-                           parameters + at::blocks_norm1_weight - layer * 816,
-                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      const std::int64_t here = image * 11456;
+      const std::int64_t own = place * 11456;
+      blocks_norm1_forward(blocks_carry + layer * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
-                          blocks_mhsa_einsum + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                          blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + own, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + own);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + own, blocks_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + layer * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                                   blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
-                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
-                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + own, blocks_mhsa_v_mappings_1_add + own,
+                                                       blocks_carry + layer * 400 + here, blocks_concat + own);
+      blocks_norm1_forward(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
-                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
-    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
-                                  blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
-    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 11456,
-                                   blocks_1_mhsa_v_mappings_1_add + place * 11456, blocks_carry + 400 + image * 11456,
-                                   blocks_1_concat + place * 11456);
-    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + at::blocks_norm2_weight - 816,
-                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 11456);
-    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - 816,
-                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 11456);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - 816,
-                           blocks_1_concat + place * 11456, parameters + at::blocks_mlp_2_bias - 816,
-                           blocks_1_add + place * 11456);
-    mlp_0_forward(blocks_1_add + place * 11456, parameters + at::mlp_0_weight, mlp_0_einsum + place * 11456);
-    mlp_0_softmax_forward(mlp_0_einsum + place * 11456, parameters + at::mlp_0_bias, outputs + image * 10);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    blocks_norm1_forward(blocks_carry + 400 + here, parameters + at::blocks_norm1_weight - 816,
+                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                     blocks_1_mhsa_k_mappings_0_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                     blocks_1_mhsa_v_mappings_0_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                     blocks_1_mhsa_k_mappings_1_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                     blocks_1_mhsa_v_mappings_1_add + own);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                       blocks_1_mhsa_q_mappings_0_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                          blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                       blocks_1_mhsa_q_mappings_1_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                          blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own, blocks_1_mhsa_einsum_2 + own,
+                                  blocks_1_mhsa_divide_2 + own);
+    blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + 400 + here, blocks_1_concat + own);
+    blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                       blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
+                                                       blocks_1_concat + own);
+    blocks_1_norm2_forward(blocks_1_concat + own, parameters + at::blocks_norm2_weight - 816,
+                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + own);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
+                           parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
+    mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_softmax_forward(mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10);
   }
 }
 
 void vit_mnist_evaluate_scalar(const float* parameters, const float* images, const std::int32_t* labels,
                                const std::int64_t batch, float* outputs, float* loss, float* scratch) {
-  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 19 to 26
-  float* const blocks_1_norm1_add = scratch + 16;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 20 to 25
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 21 to 29
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 22 to 27
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 23 to 30
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;
-  // [B, 1, K=4], every 11456 reals, live from kernel 24 to 25
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 1248;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 16;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 29
-  float* const blocks_1_mhsa_divide = scratch + 80;
-  // [B, 1, N+1=50], every 11456 reals, live from kernel 28 to 30
-  float* const blocks_1_mhsa_divide_2 = scratch + 144;
-  // [B, 1, D=8], every 11456 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 48;
-  // [B, 1, K=4], every 11456 reals, live from kernel 26 to 27
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;
-  // [B, 1, D=8], every 11456 reals, live from kernel 31 to 32
-  float* const blocks_1_norm2_add = scratch + 64;
-  // [B, 1, M=32], every 11456 reals, live from kernel 32 to 33
-  float* const blocks_1_mlp_1_gelu = scratch + 16;
-  // [B, 1, D=8], every 11456 reals, live from kernel 33 to 34
-  float* const blocks_1_add = scratch + 64;
-  // [B, CLASSES=10], every 11456 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 16;
-  // [B], every 11456 reals, live from kernel 19 to 36
-  float* const add = scratch + 1328;
-  // [B], every 11456 reals, live from kernel 19 to 36
-  float* const reduce_sum = scratch + 1344;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add_2 = scratch;
+  // Scratch memory: what is of images lies every 11456 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;  // [B, K=4, N+1=50], kernels 5 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;  // [B, K=4, N+1=50], kernels 6 to 7
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 12 to 13
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 12 to 15
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;  // [B, K=4, N+1=50], kernels 8 to 13
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;  // [B, K=4, N+1=50], kernels 9 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;  // [B, K=4, N+1=50], kernels 10 to 11
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;  // [B, K=4, N+1=50], kernels 14 to 15
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_add = scratch + 16;  // [B, D=8, N+1=50], kernels 19 to 26
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 416;  // [B, K=4, N+1=50], kernels 20 to 25
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 624;  // [B, K=4, N+1=50], kernels 21 to 29
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 832;  // [B, K=4, N+1=50], kernels 22 to 27
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1040;  // [B, K=4, N+1=50], kernels 23 to 30
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1312;  // [B, 1, K=4], kernels 24 to 25
+  float* const blocks_1_mhsa_einsum = scratch + 1248;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 16;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 80;  // [B, 1, N+1=50], kernels 28 to 29
+  float* const blocks_1_mhsa_divide_2 = scratch + 144;  // [B, 1, N+1=50], kernels 28 to 30
+  float* const blocks_1_concat = scratch + 48;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 416;  // [B, 1, K=4], kernels 26 to 27
+  float* const blocks_1_norm2_add = scratch + 64;  // [B, 1, D=8], kernels 31 to 32
+  float* const blocks_1_mlp_1_gelu = scratch + 16;  // [B, 1, M=32], kernels 32 to 33
+  float* const blocks_1_add = scratch + 64;  // [B, 1, D=8], kernels 33 to 34
+  float* const mlp_0_einsum = scratch + 16;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 1328;  // [B], kernels 19 to 36
+  float* const reduce_sum = scratch + 1344;  // [B], kernels 19 to 36
+  float* const add_2 = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
-    copy_forward(add_2, blocks_carry + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add_2, blocks_carry + here);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer * 400 + image * 11456,
-                           parameters + at::blocks_norm1_weight - layer * 816,
-                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      const std::int64_t here = image * 11456;
+      const std::int64_t own = place * 11456;
+      blocks_norm1_forward(blocks_carry + layer * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
-                          blocks_mhsa_einsum + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                          blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + own, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + own);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + own, blocks_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + layer * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                                   blocks_carry + layer * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
-                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
-                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + own, blocks_mhsa_v_mappings_1_add + own,
+                                                       blocks_carry + layer * 400 + here, blocks_concat + own);
+      blocks_norm1_forward(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward(blocks_carry + 400 + image * 11456, parameters + at::blocks_norm1_weight - 816,
-                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 11456);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 11456);
-    blocks_1_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_0_add + place * 11456, blocks_1_mhsa_einsum + place * 11456);
-    blocks_1_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 11456);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 11456,
-                          blocks_1_mhsa_k_mappings_1_add + place * 11456, blocks_1_mhsa_einsum_2 + place * 11456);
-    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 11456, blocks_1_mhsa_divide + place * 11456,
-                                  blocks_1_mhsa_einsum_2 + place * 11456, blocks_1_mhsa_divide_2 + place * 11456);
-    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 11456, blocks_1_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + 400 + image * 11456, blocks_1_concat + place * 11456);
-    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 11456,
-                                   blocks_1_mhsa_v_mappings_1_add + place * 11456, blocks_carry + 400 + image * 11456,
-                                   blocks_1_concat + place * 11456);
-    blocks_1_norm2_forward(blocks_1_concat + place * 11456, parameters + at::blocks_norm2_weight - 816,
-                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 11456);
-    blocks_1_mlp_0_forward(blocks_1_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - 816,
-                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 11456);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - 816,
-                           blocks_1_concat + place * 11456, parameters + at::blocks_mlp_2_bias - 816,
-                           blocks_1_add + place * 11456);
-    mlp_0_forward(blocks_1_add + place * 11456, parameters + at::mlp_0_weight, mlp_0_einsum + place * 11456);
-    mlp_0_softmax_forward_evaluate(mlp_0_einsum + place * 11456, parameters + at::mlp_0_bias, outputs + image * 10,
-                                   labels + image, add + image * 11456, reduce_sum + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    blocks_norm1_forward(blocks_carry + 400 + here, parameters + at::blocks_norm1_weight - 816,
+                         parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                     blocks_1_mhsa_k_mappings_0_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                     blocks_1_mhsa_v_mappings_0_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                     blocks_1_mhsa_k_mappings_1_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                     blocks_1_mhsa_v_mappings_1_add + own);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                       blocks_1_mhsa_q_mappings_0_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                          blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                       blocks_1_mhsa_q_mappings_1_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                          blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own, blocks_1_mhsa_einsum_2 + own,
+                                  blocks_1_mhsa_divide_2 + own);
+    blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + 400 + here, blocks_1_concat + own);
+    blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                       blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
+                                                       blocks_1_concat + own);
+    blocks_1_norm2_forward(blocks_1_concat + own, parameters + at::blocks_norm2_weight - 816,
+                           parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + own);
+    blocks_1_mlp_0_forward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
+                           parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
+    mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_softmax_forward_evaluate(mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10,
+                                   labels + image, add + here, reduce_sum + here);
   }
   divide_forward(batch, add, reduce_sum, loss);
 }
@@ -3967,182 +3713,95 @@ void vit_mnist_evaluate_scalar(const float* parameters, const float* images, con
 void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* images, const std::int32_t* labels,
                                          const std::int64_t batch, const std::int64_t at_once, float* outputs,
                                          float* loss, float* gradients, float* scratch) {
-  // [B, C*P*P=16, N=49], every 27088 reals, live from kernel 1 to 124
-  float* const rearrange = scratch + 33392;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 22768;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm1_rsqrt = scratch + 39680;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm1_multiply = scratch + 34176;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm1_add = scratch + 34576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 12720;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_divide = scratch + 17744;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_divide_2 = scratch + 20256;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 14320;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;
-  // [B, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm2_rsqrt = scratch + 39744;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_norm2_multiply = scratch + 34976;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 14720;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 4 to 122
-  float* const blocks_mlp_0_add = scratch + 27792;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 12720;
-  // [B, N+1=50], every 27088 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_rsqrt = scratch + 15584;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 82
-  float* const blocks_1_norm1_multiply = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 81
-  float* const blocks_1_norm1_add = scratch + 13120;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 20 to 47
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13920;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 21 to 42
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 22 to 44
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14336;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 23 to 40
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14544;
-  // [B, 1, K=4], every 27088 reals, live from kernel 24 to 48
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15968;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 15648;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 15712;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 46
-  float* const blocks_1_mhsa_divide = scratch + 15776;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 28 to 43
-  float* const blocks_1_mhsa_divide_2 = scratch + 15840;
-  // [B, 1, D=8], every 27088 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 15680;
-  // [B, 1, K=4], every 27088 reals, live from kernel 26 to 45
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;
-  // [B, 1], every 27088 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_rsqrt = scratch + 15696;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 68
-  float* const blocks_1_norm2_multiply = scratch + 16000;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 67
-  float* const blocks_1_norm2_add = scratch + 16016;
-  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 65
-  float* const blocks_1_mlp_1_gelu = scratch + 15904;
-  // [B, 1, M=32], every 27088 reals, live from kernel 32 to 37
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 63
-  float* const blocks_1_add = scratch + 16032;
-  // [B, CLASSES=10], every 27088 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 15680;
-  // [B], every 27088 reals, live from kernel 19 to 60
-  float* const add = scratch + 16064;
-  // [B], every 27088 reals, live from kernel 19 to 60
-  float* const reduce_sum = scratch + 16080;
-  // [B, CLASSES=10], every 27088 reals, live from kernel 19 to 63
-  float* const d_mlp_1_multiply = scratch + 16048;
-  // [B, D=8], every 27088 reals, live from kernel 19 to 65
-  float* const d_mlp_0_einsum = scratch + 16096;
-  // [B, 1, M=32], every 27088 reals, live from kernel 19 to 67
-  float* const d_blocks_1_mlp_1_multiply = scratch + 15936;
-  // [B, 1, D=8], every 27088 reals, live from kernel 19 to 69
-  float* const d_blocks_1_mlp_0_einsum = scratch + 16112;
-  // [B, D=8, 1], every 27088 reals, live from kernel 39 to 58
-  float* const d_blocks_1_add = scratch + 15712;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 40 to 43
-  float* const d_blocks_1_mhsa_einsum = scratch + 15648;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 75
-  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14752;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 42 to 43
-  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14544;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 45
-  float* const d_blocks_1_mhsa_multiply = scratch + 14128;
-  // [B, 1, N+1=50], every 27088 reals, live from kernel 43 to 48
-  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14192;
-  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 71
-  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 77
-  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14960;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 19 to 83
-  float* const d_blocks_1_norm1_concat = scratch + 13520;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 50 to 52
-  float* const d_blocks_1_mhsa_add = scratch + 13920;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 79
-  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15168;
-  // [B, 1, K=4], every 27088 reals, live from kernel 19 to 73
-  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16144;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 19 to 81
-  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15376;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 54 to 56
-  float* const d_blocks_1_mhsa_add_2 = scratch + 13920;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 49 to 50
-  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14128;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 53 to 54
-  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 57 to 59
-  float* const d_blocks_1_norm1_multiply = scratch + 13920;
-  // [B, D=8, N+1=50] x 2 slots, every 27088 reals, live from kernel 19 to 125
-  float* const d_blocks_carry = scratch + 32592;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 104
-  float* const d_blocks_mlp_2_copy = scratch + 29392;
-  // [B, M=32, N+1=50], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_1_multiply = scratch + 30992;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 108
-  float* const d_blocks_mlp_0_einsum = scratch + 35376;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 106
-  float* const d_blocks_mlp_0_copy = scratch + 35776;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 86 to 102
-  float* const d_blocks_add = scratch + 36176;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 87 to 91
-  float* const d_blocks_mhsa_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 110
-  float* const d_blocks_mhsa_einsum_2 = scratch + 38224;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 89 to 94
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 90 to 91
-  float* const d_blocks_mhsa_einsum_3 = scratch + 15232;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 93
-  float* const d_blocks_mhsa_multiply = scratch + 22768;
-  // [B, N+1=50, N+1=50], every 27088 reals, live from kernel 91 to 99
-  float* const d_blocks_mhsa_multiply_2 = scratch + 25280;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 114
-  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 112
-  float* const d_blocks_mhsa_einsum_5 = scratch + 38848;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 94 to 95
-  float* const d_blocks_mhsa_add = scratch + 12720;
-  // [B, D=8, N+1=50], every 27088 reals, live from kernel 84 to 122
-  float* const d_blocks_norm1_concat = scratch + 36576;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 116
-  float* const d_blocks_mhsa_einsum_6 = scratch + 39056;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 97 to 100
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 120
-  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 84 to 118
-  float* const d_blocks_mhsa_einsum_8 = scratch + 39472;
-  // [B, K=4, N+1=50], every 27088 reals, live from kernel 100 to 101
-  float* const d_blocks_mhsa_add_2 = scratch + 12928;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add_2 = scratch;
-  // [1], live from kernel 0 to 125
-  float* const divide_forward_sum = scratch + 12704;
+  // Scratch memory: what is of images lies every 27088 reals.
+  float* const rearrange = scratch + 33392;  // [B, C*P*P=16, N=49], kernels 1 to 124
+  float* const blocks_carry = scratch + 22768;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_rsqrt = scratch + 39680;  // [B, N+1=50], kernels 4 to 122
+  float* const blocks_norm1_multiply = scratch + 34176;  // [B, D=8, N+1=50], kernels 4 to 122
+  float* const blocks_norm1_add = scratch + 34576;  // [B, D=8, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 36976;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 37184;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_einsum = scratch + 12720;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 15232;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 17744;  // [B, N+1=50, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_divide_2 = scratch + 20256;  // [B, N+1=50, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 37392;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_concat = scratch + 14320;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 37600;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 37808;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 38016;  // [B, K=4, N+1=50], kernels 4 to 122
+  float* const blocks_norm2_rsqrt = scratch + 39744;  // [B, N+1=50], kernels 4 to 122
+  float* const blocks_norm2_multiply = scratch + 34976;  // [B, D=8, N+1=50], kernels 4 to 122
+  float* const blocks_norm2_add = scratch + 14720;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_0_add = scratch + 27792;  // [B, M=32, N+1=50], kernels 4 to 122
+  float* const blocks_mlp_1_gelu = scratch + 12720;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_rsqrt = scratch + 15584;  // [B, N+1=50], kernels 19 to 57
+  float* const blocks_1_norm1_multiply = scratch + 12720;  // [B, D=8, N+1=50], kernels 19 to 82
+  float* const blocks_1_norm1_add = scratch + 13120;  // [B, D=8, N+1=50], kernels 19 to 81
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 13920;  // [B, K=4, N+1=50], kernels 20 to 47
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 14128;  // [B, K=4, N+1=50], kernels 21 to 42
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 14336;  // [B, K=4, N+1=50], kernels 22 to 44
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 14544;  // [B, K=4, N+1=50], kernels 23 to 40
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 15968;  // [B, 1, K=4], kernels 24 to 48
+  float* const blocks_1_mhsa_einsum = scratch + 15648;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 15712;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 15776;  // [B, 1, N+1=50], kernels 28 to 46
+  float* const blocks_1_mhsa_divide_2 = scratch + 15840;  // [B, 1, N+1=50], kernels 28 to 43
+  float* const blocks_1_concat = scratch + 15680;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;  // [B, 1, K=4], kernels 26 to 45
+  float* const blocks_1_norm2_rsqrt = scratch + 15696;  // [B, 1], kernels 31 to 39
+  float* const blocks_1_norm2_multiply = scratch + 16000;  // [B, 1, D=8], kernels 19 to 68
+  float* const blocks_1_norm2_add = scratch + 16016;  // [B, 1, D=8], kernels 19 to 67
+  float* const blocks_1_mlp_1_gelu = scratch + 15904;  // [B, 1, M=32], kernels 19 to 65
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;  // [B, 1, M=32], kernels 32 to 37
+  float* const blocks_1_add = scratch + 16032;  // [B, 1, D=8], kernels 19 to 63
+  float* const mlp_0_einsum = scratch + 15680;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 16064;  // [B], kernels 19 to 60
+  float* const reduce_sum = scratch + 16080;  // [B], kernels 19 to 60
+  float* const d_mlp_1_multiply = scratch + 16048;  // [B, CLASSES=10], kernels 19 to 63
+  float* const d_mlp_0_einsum = scratch + 16096;  // [B, D=8], kernels 19 to 65
+  float* const d_blocks_1_mlp_1_multiply = scratch + 15936;  // [B, 1, M=32], kernels 19 to 67
+  float* const d_blocks_1_mlp_0_einsum = scratch + 16112;  // [B, 1, D=8], kernels 19 to 69
+  float* const d_blocks_1_add = scratch + 15712;  // [B, D=8, 1], kernels 39 to 58
+  float* const d_blocks_1_mhsa_einsum = scratch + 15648;  // [B, 1, N+1=50], kernels 40 to 43
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 14752;  // [B, K=4, N+1=50], kernels 19 to 75
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 14544;  // [B, 1, N+1=50], kernels 42 to 43
+  float* const d_blocks_1_mhsa_multiply = scratch + 14128;  // [B, 1, N+1=50], kernels 43 to 45
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 14192;  // [B, 1, N+1=50], kernels 43 to 48
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 16128;  // [B, 1, K=4], kernels 19 to 71
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 14960;  // [B, K=4, N+1=50], kernels 19 to 77
+  float* const d_blocks_1_norm1_concat = scratch + 13520;  // [B, D=8, N+1=50], kernels 19 to 83
+  float* const d_blocks_1_mhsa_add = scratch + 13920;  // [B, K=4, N+1=50], kernels 50 to 52
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 15168;  // [B, K=4, N+1=50], kernels 19 to 79
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 16144;  // [B, 1, K=4], kernels 19 to 73
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 15376;  // [B, K=4, N+1=50], kernels 19 to 81
+  float* const d_blocks_1_mhsa_add_2 = scratch + 13920;  // [B, K=4, N+1=50], kernels 54 to 56
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 14128;  // [B, K=4, N+1=50], kernels 49 to 50
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 14128;  // [B, K=4, N+1=50], kernels 53 to 54
+  float* const d_blocks_1_norm1_multiply = scratch + 13920;  // [B, D=8, N+1=50], kernels 57 to 59
+  float* const d_blocks_carry = scratch + 32592;  // [B, D=8, N+1=50] x 2 slots, kernels 19 to 125
+  float* const d_blocks_mlp_2_copy = scratch + 29392;  // [B, M=32, N+1=50], kernels 84 to 104
+  float* const d_blocks_mlp_1_multiply = scratch + 30992;  // [B, M=32, N+1=50], kernels 84 to 106
+  float* const d_blocks_mlp_0_einsum = scratch + 35376;  // [B, D=8, N+1=50], kernels 84 to 108
+  float* const d_blocks_mlp_0_copy = scratch + 35776;  // [B, D=8, N+1=50], kernels 84 to 106
+  float* const d_blocks_add = scratch + 36176;  // [B, D=8, N+1=50], kernels 86 to 102
+  float* const d_blocks_mhsa_einsum = scratch + 12720;  // [B, N+1=50, N+1=50], kernels 87 to 91
+  float* const d_blocks_mhsa_einsum_2 = scratch + 38224;  // [B, K=4, N+1=50], kernels 84 to 110
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 38432;  // [B, K=4, N+1=50], kernels 89 to 94
+  float* const d_blocks_mhsa_einsum_3 = scratch + 15232;  // [B, N+1=50, N+1=50], kernels 90 to 91
+  float* const d_blocks_mhsa_multiply = scratch + 22768;  // [B, N+1=50, N+1=50], kernels 91 to 93
+  float* const d_blocks_mhsa_multiply_2 = scratch + 25280;  // [B, N+1=50, N+1=50], kernels 91 to 99
+  float* const d_blocks_mhsa_einsum_4 = scratch + 38640;  // [B, K=4, N+1=50], kernels 84 to 114
+  float* const d_blocks_mhsa_einsum_5 = scratch + 38848;  // [B, K=4, N+1=50], kernels 84 to 112
+  float* const d_blocks_mhsa_add = scratch + 12720;  // [B, K=4, N+1=50], kernels 94 to 95
+  float* const d_blocks_norm1_concat = scratch + 36576;  // [B, D=8, N+1=50], kernels 84 to 122
+  float* const d_blocks_mhsa_einsum_6 = scratch + 39056;  // [B, K=4, N+1=50], kernels 84 to 116
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 12720;  // [B, K=4, N+1=50], kernels 97 to 100
+  float* const d_blocks_mhsa_einsum_7 = scratch + 39264;  // [B, K=4, N+1=50], kernels 84 to 120
+  float* const d_blocks_mhsa_einsum_8 = scratch + 39472;  // [B, K=4, N+1=50], kernels 84 to 118
+  float* const d_blocks_mhsa_add_2 = scratch + 12928;  // [B, K=4, N+1=50], kernels 100 to 101
+  float* const add_2 = scratch;  // [D=8, 1], kernels 0 to 3
+  float* const divide_forward_sum = scratch + 12704;  // [1], kernels 0 to 125
   std::int64_t place = -1;
   // Group after group of images: forward, backward, and their gradients added to those before them.
   const std::int64_t chunks = chunks_of(batch, at_once);
@@ -4151,169 +3810,160 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
     add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static)
     for (std::int64_t image = 0; image < group.images; ++image) {
-      rearrange_forward(images + group.first * 784 + image * 784, rearrange + image * 27088);
-      linear_mapper_forward(rearrange + image * 27088, parameters + at::linear_mapper_weight,
-                            parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 27088);
-      copy_forward(add_2, blocks_carry + image * 27088);
+      const std::int64_t here = image * 27088;
+      rearrange_forward(images + group.first * 784 + image * 784, rearrange + here);
+      linear_mapper_forward(rearrange + here, parameters + at::linear_mapper_weight,
+                            parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + here);
+      copy_forward(add_2, blocks_carry + here);
     }
     // blocks: 1 layers
     for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
-        blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 27088, blocks_norm1_rsqrt + image * 27088,
-                                   blocks_norm1_multiply + image * 27088,
-                                   parameters + at::blocks_norm1_weight - layer * 816,
-                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + image * 27088);
+        const std::int64_t here = image * 27088;
+        const std::int64_t own = place * 27088;
+        blocks_norm1_forward_train(blocks_carry + layer * 400 + here, blocks_norm1_rsqrt + here,
+                                   blocks_norm1_multiply + here, parameters + at::blocks_norm1_weight - layer * 816,
+                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + here);
         blocks_mhsa_q_mappings_0_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + here);
         blocks_mhsa_q_mappings_0_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 27088);
-        blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 27088, blocks_mhsa_k_mappings_0_add + image * 27088,
-                            blocks_mhsa_einsum + place * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + here);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + here, blocks_mhsa_k_mappings_0_add + here,
+                            blocks_mhsa_einsum + own);
         blocks_mhsa_q_mappings_0_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + here);
         blocks_mhsa_q_mappings_1_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + here);
         blocks_mhsa_q_mappings_1_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 27088);
-        blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 27088, blocks_mhsa_k_mappings_1_add + image * 27088,
-                            blocks_mhsa_einsum_2 + place * 27088);
-        blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide + image * 27088,
-                                    blocks_mhsa_einsum_2 + place * 27088, blocks_mhsa_divide_2 + image * 27088);
-        blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                                   blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + here);
+        blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + here, blocks_mhsa_k_mappings_1_add + here,
+                            blocks_mhsa_einsum_2 + own);
+        blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + here, blocks_mhsa_einsum_2 + own,
+                                    blocks_mhsa_divide_2 + here);
+        blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + here, blocks_mhsa_v_mappings_0_add + here,
+                                            blocks_carry + layer * 400 + here, blocks_concat + own);
         blocks_mhsa_q_mappings_1_forward(
-            blocks_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 27088);
-        blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                                     blocks_carry + layer * 400 + image * 27088, blocks_concat + place * 27088);
-        blocks_norm1_forward_train(blocks_concat + place * 27088, blocks_norm2_rsqrt + image * 27088,
-                                   blocks_norm2_multiply + image * 27088,
+            blocks_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+            parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + here);
+        blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + here,
+                                                         blocks_mhsa_v_mappings_1_add + here,
+                                                         blocks_carry + layer * 400 + here, blocks_concat + own);
+        blocks_norm1_forward_train(blocks_concat + own, blocks_norm2_rsqrt + here, blocks_norm2_multiply + here,
                                    parameters + at::blocks_norm2_weight - layer * 816,
-                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 27088);
-        blocks_mlp_0_forward_train(blocks_norm2_add + place * 27088, parameters + at::blocks_mlp_0_weight - layer * 816,
-                                   parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + image * 27088,
-                                   blocks_mlp_1_gelu + place * 27088);
-        blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 27088, parameters + at::blocks_mlp_2_weight - layer * 816,
-                             blocks_concat + place * 27088, parameters + at::blocks_mlp_2_bias - layer * 816,
-                             blocks_carry + (layer + 1) * 400 + image * 27088);
+                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+        blocks_mlp_0_forward_train(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                   parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + here,
+                                   blocks_mlp_1_gelu + own);
+        blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                             blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                             blocks_carry + (layer + 1) * 400 + here);
       }
     }
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < group.images; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + 400 + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                                 blocks_1_norm1_multiply + image * 27088, parameters + at::blocks_norm1_weight - 816,
-                                 parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + image * 27088);
+      const std::int64_t here = image * 27088;
+      const std::int64_t own = place * 27088;
+      blocks_norm1_forward_train(blocks_carry + 400 + here, blocks_1_norm1_rsqrt + own, blocks_1_norm1_multiply + here,
+                                 parameters + at::blocks_norm1_weight - 816, parameters + at::blocks_norm1_bias - 816,
+                                 blocks_1_norm1_add + here);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + own);
       blocks_1_mhsa_q_mappings_0_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 27088);
-      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                            blocks_1_mhsa_k_mappings_0_add + place * 27088, blocks_1_mhsa_einsum + place * 27088);
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + own);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                            blocks_1_mhsa_einsum + own);
       blocks_1_mhsa_q_mappings_1_forward(
-          blocks_1_norm1_add + image * 27088, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 27088);
-      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                            blocks_1_mhsa_k_mappings_1_add + place * 27088, blocks_1_mhsa_einsum_2 + place * 27088);
-      blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                                    blocks_1_mhsa_einsum_2 + place * 27088, blocks_1_mhsa_divide_2 + place * 27088);
-      blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                                   blocks_carry + 400 + image * 27088, blocks_1_concat + place * 27088);
-      blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 27088,
-                                     blocks_1_mhsa_v_mappings_1_add + place * 27088, blocks_carry + 400 + image * 27088,
-                                     blocks_1_concat + place * 27088);
-      blocks_1_norm2_forward_train(blocks_1_concat + place * 27088, blocks_1_norm2_rsqrt + place * 27088,
-                                   blocks_1_norm2_multiply + image * 27088, parameters + at::blocks_norm2_weight - 816,
-                                   parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + image * 27088);
-      blocks_1_mlp_0_backward(blocks_1_norm2_add + image * 27088, parameters + at::blocks_mlp_0_weight - 816,
-                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + image * 27088,
-                              d_blocks_1_mlp_1_gelu_gradient + place * 27088);
-      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + image * 27088, parameters + at::blocks_mlp_2_weight - 816,
-                             blocks_1_concat + place * 27088, parameters + at::blocks_mlp_2_bias - 816,
-                             blocks_1_add + image * 27088);
-      mlp_0_forward(blocks_1_add + image * 27088, parameters + at::mlp_0_weight, mlp_0_einsum + place * 27088);
-      mlp_0_backward(batch, mlp_0_einsum + place * 27088, parameters + at::mlp_0_bias,
-                     outputs + group.first * 10 + image * 10, d_mlp_1_multiply + image * 27088,
-                     labels + group.first + image, add + image * 27088, reduce_sum + image * 27088);
-      mlp_0_matmul_backward(d_mlp_1_multiply + image * 27088, parameters + at::mlp_0_weight,
-                            d_mlp_0_einsum + image * 27088);
-      blocks_1_mlp_2_backward(d_mlp_0_einsum + image * 27088, parameters + at::blocks_mlp_2_weight - 816,
-                              d_blocks_1_mlp_1_gelu_gradient + place * 27088,
-                              d_blocks_1_mlp_1_multiply + image * 27088);
-      blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + image * 27088,
-                                     parameters + at::blocks_mlp_0_weight - 816,
-                                     d_blocks_1_mlp_0_einsum + image * 27088);
-      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + image * 27088, parameters + at::blocks_norm2_weight - 816,
-                              blocks_1_norm2_multiply + image * 27088, blocks_1_norm2_rsqrt + place * 27088,
-                              d_mlp_0_einsum + image * 27088, d_blocks_1_add + place * 27088);
-      blocks_1_mhsa_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_1_add + place * 27088,
-                             d_blocks_1_mhsa_einsum + place * 27088);
-      blocks_1_mhsa_matmul_backward(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                                    d_blocks_1_mhsa_einsum_2 + image * 27088);
-      blocks_1_mhsa_matmul_backward_4(d_blocks_1_add + place * 27088, blocks_1_mhsa_v_mappings_0_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_3 + place * 27088);
-      blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + place * 27088, blocks_1_mhsa_divide_2 + place * 27088,
-                                      d_blocks_1_mhsa_einsum_3 + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                                      d_blocks_1_mhsa_multiply + place * 27088,
-                                      d_blocks_1_mhsa_multiply_2 + place * 27088);
-      blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply + place * 27088,
-                                      blocks_1_mhsa_k_mappings_1_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_4 + image * 27088);
-      blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply + place * 27088,
-                                      blocks_1_mhsa_q_mappings_1_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_5 + image * 27088);
-      blocks_1_mhsa_matmul_backward_5(d_blocks_1_add + place * 27088, blocks_1_mhsa_divide + place * 27088,
-                                      d_blocks_1_mhsa_einsum_6 + image * 27088);
-      blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply_2 + place * 27088,
-                                      blocks_1_mhsa_k_mappings_0_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_7 + image * 27088);
-      blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply_2 + place * 27088,
-                                      blocks_1_mhsa_q_mappings_0_add + place * 27088,
-                                      d_blocks_1_mhsa_einsum_8 + image * 27088);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + image * 27088,
+          blocks_1_norm1_add + here, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + own);
+      blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                            blocks_1_mhsa_einsum_2 + own);
+      blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own,
+                                    blocks_1_mhsa_einsum_2 + own, blocks_1_mhsa_divide_2 + own);
+      blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                            blocks_carry + 400 + here, blocks_1_concat + own);
+      blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                         blocks_1_mhsa_v_mappings_1_add + own,
+                                                         blocks_carry + 400 + here, blocks_1_concat + own);
+      blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + here,
+                                   parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
+                                   blocks_1_norm2_add + here);
+      blocks_1_mlp_0_backward(blocks_1_norm2_add + here, parameters + at::blocks_mlp_0_weight - 816,
+                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + here,
+                              d_blocks_1_mlp_1_gelu_gradient + own);
+      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + here, parameters + at::blocks_mlp_2_weight - 816,
+                             blocks_1_concat + own, parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + here);
+      mlp_0_forward(blocks_1_add + here, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+      mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + group.first * 10 + image * 10,
+                     d_mlp_1_multiply + here, labels + group.first + image, add + here, reduce_sum + here);
+      mlp_0_matmul_backward(d_mlp_1_multiply + here, parameters + at::mlp_0_weight, d_mlp_0_einsum + here);
+      blocks_1_mlp_2_backward(d_mlp_0_einsum + here, parameters + at::blocks_mlp_2_weight - 816,
+                              d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + here);
+      blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + here, parameters + at::blocks_mlp_0_weight - 816,
+                                     d_blocks_1_mlp_0_einsum + here);
+      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - 816,
+                              blocks_1_norm2_multiply + here, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + here,
+                              d_blocks_1_add + own);
+      blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
+      blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
+                                                d_blocks_1_mhsa_einsum_2 + here);
+      blocks_1_mhsa_forward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_0_add + own, d_blocks_1_mhsa_einsum_3 + own);
+      blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide_2 + own,
+                                      d_blocks_1_mhsa_einsum_3 + own, blocks_1_mhsa_divide + own,
+                                      d_blocks_1_mhsa_multiply + own, d_blocks_1_mhsa_multiply_2 + own);
+      blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_k_mappings_1_add + own,
+                                                d_blocks_1_mhsa_einsum_4 + here);
+      blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_q_mappings_1_add + own,
+                                              d_blocks_1_mhsa_einsum_5 + here);
+      blocks_1_mhsa_value_v_mappings_0_backward(d_blocks_1_add + own, blocks_1_mhsa_divide + own,
+                                                d_blocks_1_mhsa_einsum_6 + here);
+      blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_k_mappings_0_add + own,
+                                                d_blocks_1_mhsa_einsum_7 + here);
+      blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_q_mappings_0_add + own,
+                                              d_blocks_1_mhsa_einsum_8 + here);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + here,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_1_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-          d_blocks_1_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_1_mhsa_add + place * 27088);
-      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + image * 27088,
+                                          d_blocks_1_mhsa_v_mappings_1_einsum + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + here,
+                                          parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                          d_blocks_1_mhsa_v_mappings_1_einsum + own, d_blocks_1_mhsa_add + own);
+      blocks_1_mhsa_q_mappings_1_backward(d_blocks_1_mhsa_einsum_4 + here,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-                                          d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_copy_backward_2(d_blocks_1_mhsa_add + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + image * 27088,
+                                          d_blocks_1_mhsa_add + own, d_blocks_1_norm1_concat + here);
+      blocks_1_mhsa_copy_of_slice_backward(d_blocks_1_mhsa_add + own, d_blocks_1_norm1_concat + here);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + here,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_1_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-          d_blocks_1_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_1_mhsa_add_2 + place * 27088);
-      blocks_1_mhsa_q_mappings_0_backward(
-          d_blocks_1_mhsa_einsum_7 + image * 27088, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-          d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + place * 27088, d_blocks_1_norm1_concat + image * 27088);
-      blocks_1_norm1_backward(d_blocks_1_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - 816,
-                              blocks_1_norm1_multiply + image * 27088, blocks_1_norm1_rsqrt + place * 27088,
-                              d_blocks_1_norm1_multiply + place * 27088);
-      blocks_add_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_1_add + place * 27088,
-                          d_blocks_carry + image * 27088);
-      blocks_backward(d_blocks_1_norm1_multiply + place * 27088, d_blocks_carry + image * 27088);
+                                          d_blocks_1_mhsa_v_mappings_0_einsum + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + here,
+                                          parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                          d_blocks_1_mhsa_v_mappings_0_einsum + own, d_blocks_1_mhsa_add_2 + own);
+      blocks_1_mhsa_q_mappings_0_backward(d_blocks_1_mhsa_einsum_7 + here,
+                                          parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                          d_blocks_1_mhsa_add_2 + own, d_blocks_1_norm1_concat + here);
+      blocks_1_mhsa_copy_backward(d_blocks_1_mhsa_add_2 + own, d_blocks_1_norm1_concat + here);
+      blocks_1_norm1_backward(d_blocks_1_norm1_concat + here, parameters + at::blocks_norm1_weight - 816,
+                              blocks_1_norm1_multiply + here, blocks_1_norm1_rsqrt + own,
+                              d_blocks_1_norm1_multiply + own);
+      blocks_add_backward(d_blocks_1_norm1_multiply + own, d_blocks_1_add + own, d_blocks_carry + here);
+      blocks_backward(d_blocks_1_norm1_multiply + own, d_blocks_carry + here);
     }
     divide_forward_sum_of_batch(group, divide_forward_sum, add, reduce_sum);
     divide_forward_train(batch, divide_forward_sum, loss);
@@ -4328,7 +3978,7 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                                              scratch + 4096);
       blocks_1_norm2_weight_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
                                              scratch + 11808);
-      blocks_1_norm2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
+      blocks_1_mlp_2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
       blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, scratch + 12320);
       blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
                                                          scratch + 9984);
@@ -4391,60 +4041,54 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
 #pragma omp parallel for schedule(static) firstprivate(place)
       for (std::int64_t image = 0; image < group.images; ++image) {
         if (place < 0) place = image;
-        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + image * 27088,
-                              parameters + at::blocks_mlp_2_weight - layer * 816, blocks_mlp_0_add + image * 27088,
-                              d_blocks_mlp_2_copy + image * 27088, d_blocks_mlp_1_multiply + image * 27088);
-        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + image * 27088,
-                              parameters + at::blocks_mlp_0_weight - layer * 816,
-                              d_blocks_mlp_0_einsum + image * 27088);
-        blocks_norm2_backward(d_blocks_mlp_0_einsum + image * 27088, parameters + at::blocks_norm2_weight - layer * 816,
-                              blocks_norm2_multiply + image * 27088, parameters + at::blocks_norm2_bias - layer * 816,
-                              d_blocks_mlp_0_copy + image * 27088, blocks_norm2_rsqrt + image * 27088,
-                              d_blocks_carry + pass * 400 + image * 27088, d_blocks_add + place * 27088);
-        blocks_mhsa_backward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_1_add + image * 27088,
-                             d_blocks_mhsa_einsum + place * 27088);
-        blocks_mhsa_matmul_backward(d_blocks_add + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                                    d_blocks_mhsa_einsum_2 + image * 27088);
-        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + image * 27088,
+        const std::int64_t here = image * 27088;
+        const std::int64_t own = place * 27088;
+        blocks_mlp_2_backward(d_blocks_carry + pass * 400 + here, parameters + at::blocks_mlp_2_weight - layer * 816,
+                              blocks_mlp_0_add + here, d_blocks_mlp_2_copy + here, d_blocks_mlp_1_multiply + here);
+        blocks_mlp_0_backward(d_blocks_mlp_1_multiply + here, parameters + at::blocks_mlp_0_weight - layer * 816,
+                              d_blocks_mlp_0_einsum + here);
+        blocks_norm2_backward(d_blocks_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - layer * 816,
+                              blocks_norm2_multiply + here, parameters + at::blocks_norm2_bias - layer * 816,
+                              d_blocks_mlp_0_copy + here, blocks_norm2_rsqrt + here, d_blocks_carry + pass * 400 + here,
+                              d_blocks_add + own);
+        blocks_mhsa_backward(d_blocks_add + own, blocks_mhsa_v_mappings_1_add + here, d_blocks_mhsa_einsum + own);
+        blocks_mhsa_value_v_mappings_1_backward(d_blocks_add + own, blocks_mhsa_divide_2 + here,
+                                                d_blocks_mhsa_einsum_2 + here);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + here,
                                             parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_1_einsum + place * 27088);
-        blocks_mhsa_forward(d_blocks_add + place * 27088, blocks_mhsa_v_mappings_0_add + image * 27088,
-                            d_blocks_mhsa_einsum_3 + place * 27088);
-        blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + place * 27088, blocks_mhsa_divide_2 + image * 27088,
-                                      d_blocks_mhsa_einsum_3 + place * 27088, blocks_mhsa_divide + image * 27088,
-                                      d_blocks_mhsa_multiply + place * 27088, d_blocks_mhsa_multiply_2 + place * 27088);
-        blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply + place * 27088,
-                                      blocks_mhsa_k_mappings_1_add + image * 27088,
-                                      d_blocks_mhsa_einsum_4 + image * 27088);
-        blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 27088,
-                                      blocks_mhsa_q_mappings_1_add + image * 27088,
-                                      d_blocks_mhsa_einsum_5 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(
-            d_blocks_mhsa_einsum_5 + image * 27088, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-            d_blocks_mhsa_v_mappings_1_einsum + place * 27088, d_blocks_mhsa_add + place * 27088);
-        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + image * 27088,
+                                            d_blocks_mhsa_v_mappings_1_einsum + own);
+        blocks_mhsa_forward(d_blocks_add + own, blocks_mhsa_v_mappings_0_add + here, d_blocks_mhsa_einsum_3 + own);
+        blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + own, blocks_mhsa_divide_2 + here,
+                                      d_blocks_mhsa_einsum_3 + own, blocks_mhsa_divide + here,
+                                      d_blocks_mhsa_multiply + own, d_blocks_mhsa_multiply_2 + own);
+        blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_k_mappings_1_add + here,
+                                                d_blocks_mhsa_einsum_4 + here);
+        blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_q_mappings_1_add + here,
+                                              d_blocks_mhsa_einsum_5 + here);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + here,
+                                            parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                            d_blocks_mhsa_v_mappings_1_einsum + own, d_blocks_mhsa_add + own);
+        blocks_mhsa_q_mappings_1_backward(d_blocks_mhsa_einsum_4 + here,
                                           parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_add + place * 27088, d_blocks_norm1_concat + image * 27088);
-        blocks_mhsa_matmul_backward_5(d_blocks_add + place * 27088, blocks_mhsa_divide + image * 27088,
-                                      d_blocks_mhsa_einsum_6 + image * 27088);
-        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + image * 27088,
+                                          d_blocks_mhsa_add + own, d_blocks_norm1_concat + here);
+        blocks_mhsa_value_v_mappings_0_backward(d_blocks_add + own, blocks_mhsa_divide + here,
+                                                d_blocks_mhsa_einsum_6 + here);
+        blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + here,
                                             parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_v_mappings_0_einsum + place * 27088);
-        blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply_2 + place * 27088,
-                                      blocks_mhsa_k_mappings_0_add + image * 27088,
-                                      d_blocks_mhsa_einsum_7 + image * 27088);
-        blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 27088,
-                                      blocks_mhsa_q_mappings_0_add + image * 27088,
-                                      d_blocks_mhsa_einsum_8 + image * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(
-            d_blocks_mhsa_einsum_8 + image * 27088, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-            d_blocks_mhsa_v_mappings_0_einsum + place * 27088, d_blocks_mhsa_add_2 + place * 27088);
-        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + image * 27088,
+                                            d_blocks_mhsa_v_mappings_0_einsum + own);
+        blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_k_mappings_0_add + here,
+                                                d_blocks_mhsa_einsum_7 + here);
+        blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_q_mappings_0_add + here,
+                                              d_blocks_mhsa_einsum_8 + here);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + here,
+                                            parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                            d_blocks_mhsa_v_mappings_0_einsum + own, d_blocks_mhsa_add_2 + own);
+        blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_7 + here,
                                             parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-                                            d_blocks_mhsa_add_2 + place * 27088, d_blocks_norm1_concat + image * 27088);
-        blocks_norm1_backward(d_blocks_norm1_concat + image * 27088, parameters + at::blocks_norm1_weight - layer * 816,
-                              blocks_norm1_multiply + image * 27088, blocks_norm1_rsqrt + image * 27088,
-                              d_blocks_add + place * 27088, d_blocks_carry + (pass + 1) * 400 + image * 27088);
+                                            d_blocks_mhsa_add_2 + own, d_blocks_norm1_concat + here);
+        blocks_norm1_backward(d_blocks_norm1_concat + here, parameters + at::blocks_norm1_weight - layer * 816,
+                              blocks_norm1_multiply + here, blocks_norm1_rsqrt + here, d_blocks_add + own,
+                              d_blocks_carry + (pass + 1) * 400 + here);
       }
 #pragma omp parallel for schedule(static)
       for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -4519,355 +4163,260 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
     }
     blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::linear_mapper_bias, scratch + 2048);
     linear_mapper_weight_gradient_sum(group, gradients + at::linear_mapper_weight, scratch);
-    class_token_gradient_sum(group, gradients + at::class_token, scratch + 2176);
+    blocks_1_mlp_2_bias_gradient_sum(group, gradients + at::class_token, scratch + 2176);
   }
 }
 
 void vit_mnist_input_gradient_scalar(const float* parameters, const float* images, const std::int32_t* labels,
                                      const std::int64_t batch, float* outputs, float* loss, float* image_gradients,
                                      float* scratch) {
-  // [B, C*P*P=16, N=49], every 20256 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 20256 reals, live from kernel 1 to 30
-  float* const blocks_carry = scratch + 10064;
-  // [B, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm1_rsqrt = scratch + 20144;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm1_multiply = scratch + 17488;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 18688;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 18896;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 19104;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 19312;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 19520;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 19728;
-  // [B, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm2_rsqrt = scratch + 20208;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_norm2_multiply = scratch + 17888;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 20256 reals, live from kernel 4 to 79
-  float* const blocks_mlp_0_add = scratch + 15088;
-  // [B, M=32, N+1=50], every 20256 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [B, N+1=50], every 20256 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_rsqrt = scratch + 1856;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 19 to 57
-  float* const blocks_1_norm1_multiply = scratch + 16;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 19 to 26
-  float* const blocks_1_norm1_add = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 20 to 47
-  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 816;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 21 to 42
-  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 1024;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 22 to 44
-  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 1232;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 23 to 40
-  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1440;
-  // [B, 1, K=4], every 20256 reals, live from kernel 24 to 48
-  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1712;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 25 to 28
-  float* const blocks_1_mhsa_einsum = scratch + 1648;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 27 to 28
-  float* const blocks_1_mhsa_einsum_2 = scratch + 416;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 28 to 46
-  float* const blocks_1_mhsa_divide = scratch + 624;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 28 to 43
-  float* const blocks_1_mhsa_divide_2 = scratch + 688;
-  // [B, 1, D=8], every 20256 reals, live from kernel 29 to 33
-  float* const blocks_1_concat = scratch + 480;
-  // [B, 1, K=4], every 20256 reals, live from kernel 26 to 45
-  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 1728;
-  // [B, 1], every 20256 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_rsqrt = scratch + 496;
-  // [B, 1, D=8], every 20256 reals, live from kernel 31 to 39
-  float* const blocks_1_norm2_multiply = scratch + 512;
-  // [B, 1, D=8], every 20256 reals, live from kernel 31 to 32
-  float* const blocks_1_norm2_add = scratch + 528;
-  // [B, 1, M=32], every 20256 reals, live from kernel 32 to 33
-  float* const blocks_1_mlp_1_gelu = scratch + 416;
-  // [B, 1, M=32], every 20256 reals, live from kernel 32 to 37
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 448;
-  // [B, 1, D=8], every 20256 reals, live from kernel 33 to 34
-  float* const blocks_1_add = scratch + 528;
-  // [B, CLASSES=10], every 20256 reals, live from kernel 34 to 35
-  float* const mlp_0_einsum = scratch + 416;
-  // [B], every 20256 reals, live from kernel 19 to 60
-  float* const add = scratch + 1920;
-  // [B], every 20256 reals, live from kernel 19 to 60
-  float* const reduce_sum = scratch + 1936;
-  // [B, CLASSES=10], every 20256 reals, live from kernel 35 to 36
-  float* const d_mlp_1_multiply = scratch + 432;
-  // [B, D=8], every 20256 reals, live from kernel 36 to 39
-  float* const d_mlp_0_einsum = scratch + 480;
-  // [B, 1, M=32], every 20256 reals, live from kernel 37 to 38
-  float* const d_blocks_1_mlp_1_multiply = scratch + 416;
-  // [B, 1, D=8], every 20256 reals, live from kernel 38 to 39
-  float* const d_blocks_1_mlp_0_einsum = scratch + 448;
-  // [B, D=8, 1], every 20256 reals, live from kernel 39 to 58
-  float* const d_blocks_1_add = scratch + 1952;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 40 to 43
-  float* const d_blocks_1_mhsa_einsum = scratch + 752;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 41 to 49
-  float* const d_blocks_1_mhsa_einsum_2 = scratch + 416;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 42 to 43
-  float* const d_blocks_1_mhsa_einsum_3 = scratch + 1440;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 43 to 45
-  float* const d_blocks_1_mhsa_multiply = scratch + 1504;
-  // [B, 1, N+1=50], every 20256 reals, live from kernel 43 to 48
-  float* const d_blocks_1_mhsa_multiply_2 = scratch + 1648;
-  // [B, 1, K=4], every 20256 reals, live from kernel 44 to 51
-  float* const d_blocks_1_mhsa_einsum_4 = scratch + 1968;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 45 to 50
-  float* const d_blocks_1_mhsa_einsum_5 = scratch + 1024;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 51 to 57
-  float* const d_blocks_1_norm1_concat = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 50 to 56
-  float* const d_blocks_1_mhsa_add = scratch + 816;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 46 to 52
-  float* const d_blocks_1_mhsa_einsum_6 = scratch + 1232;
-  // [B, 1, K=4], every 20256 reals, live from kernel 47 to 54
-  float* const d_blocks_1_mhsa_einsum_7 = scratch + 1984;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 48 to 53
-  float* const d_blocks_1_mhsa_einsum_8 = scratch + 1440;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 53 to 55
-  float* const d_blocks_1_mhsa_add_2 = scratch + 1024;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 49 to 50
-  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 1648;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 52 to 53
-  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 1648;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 57 to 59
-  float* const d_blocks_1_norm1_multiply = scratch + 816;
-  // [B, D=8, N+1=50] x 2 slots, every 20256 reals, live from kernel 19 to 80
-  float* const d_blocks_carry = scratch + 16688;
-  // [B, M=32, N+1=50], every 20256 reals, live from kernel 61 to 62
-  float* const d_blocks_mlp_1_multiply = scratch + 16;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 62 to 63
-  float* const d_blocks_mlp_0_einsum = scratch + 1616;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 63 to 79
-  float* const d_blocks_add = scratch + 18288;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 64 to 68
-  float* const d_blocks_mhsa_einsum = scratch + 16;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 65 to 66
-  float* const d_blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 66 to 71
-  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 19936;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 67 to 68
-  float* const d_blocks_mhsa_einsum_3 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 68 to 70
-  float* const d_blocks_mhsa_multiply = scratch + 10064;
-  // [B, N+1=50, N+1=50], every 20256 reals, live from kernel 68 to 76
-  float* const d_blocks_mhsa_multiply_2 = scratch + 12576;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 69 to 72
-  float* const d_blocks_mhsa_einsum_4 = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 70 to 71
-  float* const d_blocks_mhsa_einsum_5 = scratch + 16;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 71 to 72
-  float* const d_blocks_mhsa_add = scratch + 624;
-  // [B, D=8, N+1=50], every 20256 reals, live from kernel 72 to 79
-  float* const d_blocks_norm1_concat = scratch + 16;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 73 to 74
-  float* const d_blocks_mhsa_einsum_6 = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 74 to 77
-  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 624;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 75 to 78
-  float* const d_blocks_mhsa_einsum_7 = scratch + 416;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 76 to 77
-  float* const d_blocks_mhsa_einsum_8 = scratch + 832;
-  // [B, K=4, N+1=50], every 20256 reals, live from kernel 77 to 78
-  float* const d_blocks_mhsa_add_2 = scratch + 1040;
-  // [B, N=49, C*P*P=16], every 20256 reals, live from kernel 80 to 81
-  float* const d_linear_mapper_einsum = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add_2 = scratch;
+  // Scratch memory: what is of images lies every 20256 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 30
+  float* const blocks_norm1_rsqrt = scratch + 20144;  // [B, N+1=50], kernels 4 to 79
+  float* const blocks_norm1_multiply = scratch + 17488;  // [B, D=8, N+1=50], kernels 4 to 79
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 18688;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 18896;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 19104;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 19312;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 19520;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 19728;  // [B, K=4, N+1=50], kernels 4 to 79
+  float* const blocks_norm2_rsqrt = scratch + 20208;  // [B, N+1=50], kernels 4 to 79
+  float* const blocks_norm2_multiply = scratch + 17888;  // [B, D=8, N+1=50], kernels 4 to 79
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_0_add = scratch + 15088;  // [B, M=32, N+1=50], kernels 4 to 79
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const blocks_1_norm1_rsqrt = scratch + 1856;  // [B, N+1=50], kernels 19 to 57
+  float* const blocks_1_norm1_multiply = scratch + 16;  // [B, D=8, N+1=50], kernels 19 to 57
+  float* const blocks_1_norm1_add = scratch + 416;  // [B, D=8, N+1=50], kernels 19 to 26
+  float* const blocks_1_mhsa_k_mappings_0_add = scratch + 816;  // [B, K=4, N+1=50], kernels 20 to 47
+  float* const blocks_1_mhsa_v_mappings_0_add = scratch + 1024;  // [B, K=4, N+1=50], kernels 21 to 42
+  float* const blocks_1_mhsa_k_mappings_1_add = scratch + 1232;  // [B, K=4, N+1=50], kernels 22 to 44
+  float* const blocks_1_mhsa_v_mappings_1_add = scratch + 1440;  // [B, K=4, N+1=50], kernels 23 to 40
+  float* const blocks_1_mhsa_q_mappings_0_add = scratch + 1712;  // [B, 1, K=4], kernels 24 to 48
+  float* const blocks_1_mhsa_einsum = scratch + 1648;  // [B, 1, N+1=50], kernels 25 to 28
+  float* const blocks_1_mhsa_einsum_2 = scratch + 416;  // [B, 1, N+1=50], kernels 27 to 28
+  float* const blocks_1_mhsa_divide = scratch + 624;  // [B, 1, N+1=50], kernels 28 to 46
+  float* const blocks_1_mhsa_divide_2 = scratch + 688;  // [B, 1, N+1=50], kernels 28 to 43
+  float* const blocks_1_concat = scratch + 480;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_mhsa_q_mappings_1_add = scratch + 1728;  // [B, 1, K=4], kernels 26 to 45
+  float* const blocks_1_norm2_rsqrt = scratch + 496;  // [B, 1], kernels 31 to 39
+  float* const blocks_1_norm2_multiply = scratch + 512;  // [B, 1, D=8], kernels 31 to 39
+  float* const blocks_1_norm2_add = scratch + 528;  // [B, 1, D=8], kernels 31 to 32
+  float* const blocks_1_mlp_1_gelu = scratch + 416;  // [B, 1, M=32], kernels 32 to 33
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 448;  // [B, 1, M=32], kernels 32 to 37
+  float* const blocks_1_add = scratch + 528;  // [B, 1, D=8], kernels 33 to 34
+  float* const mlp_0_einsum = scratch + 416;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 1920;  // [B], kernels 19 to 60
+  float* const reduce_sum = scratch + 1936;  // [B], kernels 19 to 60
+  float* const d_mlp_1_multiply = scratch + 432;  // [B, CLASSES=10], kernels 35 to 36
+  float* const d_mlp_0_einsum = scratch + 480;  // [B, D=8], kernels 36 to 39
+  float* const d_blocks_1_mlp_1_multiply = scratch + 416;  // [B, 1, M=32], kernels 37 to 38
+  float* const d_blocks_1_mlp_0_einsum = scratch + 448;  // [B, 1, D=8], kernels 38 to 39
+  float* const d_blocks_1_add = scratch + 1952;  // [B, D=8, 1], kernels 39 to 58
+  float* const d_blocks_1_mhsa_einsum = scratch + 752;  // [B, 1, N+1=50], kernels 40 to 43
+  float* const d_blocks_1_mhsa_einsum_2 = scratch + 416;  // [B, K=4, N+1=50], kernels 41 to 49
+  float* const d_blocks_1_mhsa_einsum_3 = scratch + 1440;  // [B, 1, N+1=50], kernels 42 to 43
+  float* const d_blocks_1_mhsa_multiply = scratch + 1504;  // [B, 1, N+1=50], kernels 43 to 45
+  float* const d_blocks_1_mhsa_multiply_2 = scratch + 1648;  // [B, 1, N+1=50], kernels 43 to 48
+  float* const d_blocks_1_mhsa_einsum_4 = scratch + 1968;  // [B, 1, K=4], kernels 44 to 51
+  float* const d_blocks_1_mhsa_einsum_5 = scratch + 1024;  // [B, K=4, N+1=50], kernels 45 to 50
+  float* const d_blocks_1_norm1_concat = scratch + 416;  // [B, D=8, N+1=50], kernels 51 to 57
+  float* const d_blocks_1_mhsa_add = scratch + 816;  // [B, K=4, N+1=50], kernels 50 to 56
+  float* const d_blocks_1_mhsa_einsum_6 = scratch + 1232;  // [B, K=4, N+1=50], kernels 46 to 52
+  float* const d_blocks_1_mhsa_einsum_7 = scratch + 1984;  // [B, 1, K=4], kernels 47 to 54
+  float* const d_blocks_1_mhsa_einsum_8 = scratch + 1440;  // [B, K=4, N+1=50], kernels 48 to 53
+  float* const d_blocks_1_mhsa_add_2 = scratch + 1024;  // [B, K=4, N+1=50], kernels 53 to 55
+  float* const d_blocks_1_mhsa_v_mappings_1_einsum = scratch + 1648;  // [B, K=4, N+1=50], kernels 49 to 50
+  float* const d_blocks_1_mhsa_v_mappings_0_einsum = scratch + 1648;  // [B, K=4, N+1=50], kernels 52 to 53
+  float* const d_blocks_1_norm1_multiply = scratch + 816;  // [B, D=8, N+1=50], kernels 57 to 59
+  float* const d_blocks_carry = scratch + 16688;  // [B, D=8, N+1=50] x 2 slots, kernels 19 to 80
+  float* const d_blocks_mlp_1_multiply = scratch + 16;  // [B, M=32, N+1=50], kernels 61 to 62
+  float* const d_blocks_mlp_0_einsum = scratch + 1616;  // [B, D=8, N+1=50], kernels 62 to 63
+  float* const d_blocks_add = scratch + 18288;  // [B, D=8, N+1=50], kernels 63 to 79
+  float* const d_blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 64 to 68
+  float* const d_blocks_mhsa_einsum_2 = scratch + 2528;  // [B, K=4, N+1=50], kernels 65 to 66
+  float* const d_blocks_mhsa_v_mappings_1_einsum = scratch + 19936;  // [B, K=4, N+1=50], kernels 66 to 71
+  float* const d_blocks_mhsa_einsum_3 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 67 to 68
+  float* const d_blocks_mhsa_multiply = scratch + 10064;  // [B, N+1=50, N+1=50], kernels 68 to 70
+  float* const d_blocks_mhsa_multiply_2 = scratch + 12576;  // [B, N+1=50, N+1=50], kernels 68 to 76
+  float* const d_blocks_mhsa_einsum_4 = scratch + 416;  // [B, K=4, N+1=50], kernels 69 to 72
+  float* const d_blocks_mhsa_einsum_5 = scratch + 16;  // [B, K=4, N+1=50], kernels 70 to 71
+  float* const d_blocks_mhsa_add = scratch + 624;  // [B, K=4, N+1=50], kernels 71 to 72
+  float* const d_blocks_norm1_concat = scratch + 16;  // [B, D=8, N+1=50], kernels 72 to 79
+  float* const d_blocks_mhsa_einsum_6 = scratch + 416;  // [B, K=4, N+1=50], kernels 73 to 74
+  float* const d_blocks_mhsa_v_mappings_0_einsum = scratch + 624;  // [B, K=4, N+1=50], kernels 74 to 77
+  float* const d_blocks_mhsa_einsum_7 = scratch + 416;  // [B, K=4, N+1=50], kernels 75 to 78
+  float* const d_blocks_mhsa_einsum_8 = scratch + 832;  // [B, K=4, N+1=50], kernels 76 to 77
+  float* const d_blocks_mhsa_add_2 = scratch + 1040;  // [B, K=4, N+1=50], kernels 77 to 78
+  float* const d_linear_mapper_einsum = scratch + 16;  // [B, N=49, C*P*P=16], kernels 80 to 81
+  float* const add_2 = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add_2);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 20256);
-    linear_mapper_forward(rearrange + place * 20256, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 20256);
-    copy_forward(add_2, blocks_carry + image * 20256);
+    const std::int64_t here = image * 20256;
+    const std::int64_t own = place * 20256;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add_2, blocks_carry + here);
   }
   // blocks: 1 layers
   for (std::int64_t layer = 0; layer < 1; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_train(blocks_carry + layer * 400 + image * 20256, blocks_norm1_rsqrt + image * 20256,
-                                 blocks_norm1_multiply + image * 20256,
-                                 parameters + at::blocks_norm1_weight - layer * 816,
-                                 parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 20256);
+      const std::int64_t here = image * 20256;
+      const std::int64_t own = place * 20256;
+      blocks_norm1_forward_train(blocks_carry + layer * 400 + here, blocks_norm1_rsqrt + here,
+                                 blocks_norm1_multiply + here, parameters + at::blocks_norm1_weight - layer * 816,
+                                 parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + image * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + here);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + image * 20256);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + image * 20256, blocks_mhsa_k_mappings_0_add + image * 20256,
-                          blocks_mhsa_einsum + place * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + here);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + here, blocks_mhsa_k_mappings_0_add + here,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + image * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + here);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + image * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + here);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + image * 20256);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + image * 20256, blocks_mhsa_k_mappings_1_add + image * 20256,
-                          blocks_mhsa_einsum_2 + place * 20256);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide + image * 20256,
-                                  blocks_mhsa_einsum_2 + place * 20256, blocks_mhsa_divide_2 + image * 20256);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + image * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                                 blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + here);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + here, blocks_mhsa_k_mappings_1_add + here,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + here, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + here);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + here, blocks_mhsa_v_mappings_0_add + here,
+                                          blocks_carry + layer * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + image * 20256);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + image * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
-                                   blocks_carry + layer * 400 + image * 20256, blocks_concat + place * 20256);
-      blocks_norm1_forward_train(blocks_concat + place * 20256, blocks_norm2_rsqrt + image * 20256,
-                                 blocks_norm2_multiply + image * 20256,
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + here);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + here, blocks_mhsa_v_mappings_1_add + here,
+                                                       blocks_carry + layer * 400 + here, blocks_concat + own);
+      blocks_norm1_forward_train(blocks_concat + own, blocks_norm2_rsqrt + here, blocks_norm2_multiply + here,
                                  parameters + at::blocks_norm2_weight - layer * 816,
-                                 parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 20256);
-      blocks_mlp_0_forward_train(blocks_norm2_add + place * 20256, parameters + at::blocks_mlp_0_weight - layer * 816,
-                                 parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + image * 20256,
-                                 blocks_mlp_1_gelu + place * 20256);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 20256, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 20256, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) * 400 + image * 20256);
+                                 parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward_train(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                 parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_0_add + here,
+                                 blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    blocks_norm1_forward_train(blocks_carry + 400 + image * 20256, blocks_1_norm1_rsqrt + place * 20256,
-                               blocks_1_norm1_multiply + place * 20256, parameters + at::blocks_norm1_weight - 816,
-                               parameters + at::blocks_norm1_bias - 816, blocks_1_norm1_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_0_bias - 816, blocks_1_mhsa_k_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_0_bias - 816, blocks_1_mhsa_v_mappings_0_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_k_mappings_1_bias - 816, blocks_1_mhsa_k_mappings_1_add + place * 20256);
-    blocks_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_v_mappings_1_bias - 816, blocks_1_mhsa_v_mappings_1_add + place * 20256);
-    blocks_1_mhsa_q_mappings_0_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_0_bias - 816, blocks_1_mhsa_q_mappings_0_add + place * 20256);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + place * 20256,
-                          blocks_1_mhsa_k_mappings_0_add + place * 20256, blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_q_mappings_1_forward(
-        blocks_1_norm1_add + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        parameters + at::blocks_mhsa_q_mappings_1_bias - 816, blocks_1_mhsa_q_mappings_1_add + place * 20256);
-    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                          blocks_1_mhsa_k_mappings_1_add + place * 20256, blocks_1_mhsa_einsum_2 + place * 20256);
-    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                                  blocks_1_mhsa_einsum_2 + place * 20256, blocks_1_mhsa_divide_2 + place * 20256);
-    blocks_1_mhsa_matmul_forward(blocks_1_mhsa_divide + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
-                                 blocks_carry + 400 + image * 20256, blocks_1_concat + place * 20256);
-    blocks_1_mhsa_matmul_forward_3(blocks_1_mhsa_divide_2 + place * 20256,
-                                   blocks_1_mhsa_v_mappings_1_add + place * 20256, blocks_carry + 400 + image * 20256,
-                                   blocks_1_concat + place * 20256);
-    blocks_1_norm2_forward_train(blocks_1_concat + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
-                                 blocks_1_norm2_multiply + place * 20256, parameters + at::blocks_norm2_weight - 816,
-                                 parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + place * 20256);
-    blocks_1_mlp_0_backward(blocks_1_norm2_add + place * 20256, parameters + at::blocks_mlp_0_weight - 816,
-                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + place * 20256,
-                            d_blocks_1_mlp_1_gelu_gradient + place * 20256);
-    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + place * 20256, parameters + at::blocks_mlp_2_weight - 816,
-                           blocks_1_concat + place * 20256, parameters + at::blocks_mlp_2_bias - 816,
-                           blocks_1_add + place * 20256);
-    mlp_0_forward(blocks_1_add + place * 20256, parameters + at::mlp_0_weight, mlp_0_einsum + place * 20256);
-    mlp_0_backward(batch, mlp_0_einsum + place * 20256, parameters + at::mlp_0_bias, outputs + image * 10,
-                   d_mlp_1_multiply + place * 20256, labels + image, add + image * 20256, reduce_sum + image * 20256);
-    mlp_0_matmul_backward(d_mlp_1_multiply + place * 20256, parameters + at::mlp_0_weight,
-                          d_mlp_0_einsum + place * 20256);
-    blocks_1_mlp_2_backward(d_mlp_0_einsum + place * 20256, parameters + at::blocks_mlp_2_weight - 816,
-                            d_blocks_1_mlp_1_gelu_gradient + place * 20256, d_blocks_1_mlp_1_multiply + place * 20256);
-    blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + place * 20256,
-                                   parameters + at::blocks_mlp_0_weight - 816, d_blocks_1_mlp_0_einsum + place * 20256);
-    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + place * 20256, parameters + at::blocks_norm2_weight - 816,
-                            blocks_1_norm2_multiply + place * 20256, blocks_1_norm2_rsqrt + place * 20256,
-                            d_mlp_0_einsum + place * 20256, d_blocks_1_add + place * 20256);
-    blocks_1_mhsa_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_1_add + place * 20256,
-                           d_blocks_1_mhsa_einsum + place * 20256);
-    blocks_1_mhsa_matmul_backward(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
-                                  d_blocks_1_mhsa_einsum_2 + place * 20256);
-    blocks_1_mhsa_matmul_backward_4(d_blocks_1_add + place * 20256, blocks_1_mhsa_v_mappings_0_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_3 + place * 20256);
-    blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + place * 20256, blocks_1_mhsa_divide_2 + place * 20256,
-                                    d_blocks_1_mhsa_einsum_3 + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                                    d_blocks_1_mhsa_multiply + place * 20256,
-                                    d_blocks_1_mhsa_multiply_2 + place * 20256);
-    blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply + place * 20256,
-                                    blocks_1_mhsa_k_mappings_1_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_4 + place * 20256);
-    blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply + place * 20256,
-                                    blocks_1_mhsa_q_mappings_1_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_5 + place * 20256);
-    blocks_1_mhsa_matmul_backward_5(d_blocks_1_add + place * 20256, blocks_1_mhsa_divide + place * 20256,
-                                    d_blocks_1_mhsa_einsum_6 + place * 20256);
-    blocks_1_mhsa_matmul_backward_2(d_blocks_1_mhsa_multiply_2 + place * 20256,
-                                    blocks_1_mhsa_k_mappings_0_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_7 + place * 20256);
-    blocks_1_mhsa_matmul_backward_3(d_blocks_1_mhsa_multiply_2 + place * 20256,
-                                    blocks_1_mhsa_q_mappings_0_add + place * 20256,
-                                    d_blocks_1_mhsa_einsum_8 + place * 20256);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + place * 20256,
+    const std::int64_t here = image * 20256;
+    const std::int64_t own = place * 20256;
+    blocks_norm1_forward_train(blocks_carry + 400 + here, blocks_1_norm1_rsqrt + own, blocks_1_norm1_multiply + own,
+                               parameters + at::blocks_norm1_weight - 816, parameters + at::blocks_norm1_bias - 816,
+                               blocks_1_norm1_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_0_bias - 816,
+                                     blocks_1_mhsa_k_mappings_0_add + own);
+    blocks_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_0_bias - 816,
+                                     blocks_1_mhsa_v_mappings_0_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_k_mappings_1_bias - 816,
+                                     blocks_1_mhsa_k_mappings_1_add + own);
+    blocks_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
+                                     parameters + at::blocks_mhsa_v_mappings_1_bias - 816,
+                                     blocks_1_mhsa_v_mappings_1_add + own);
+    blocks_1_mhsa_q_mappings_0_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_0_bias - 816,
+                                       blocks_1_mhsa_q_mappings_0_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_0_add + own, blocks_1_mhsa_k_mappings_0_add + own,
+                          blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_q_mappings_1_forward(blocks_1_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+                                       parameters + at::blocks_mhsa_q_mappings_1_bias - 816,
+                                       blocks_1_mhsa_q_mappings_1_add + own);
+    blocks_1_mhsa_forward(blocks_1_mhsa_q_mappings_1_add + own, blocks_1_mhsa_k_mappings_1_add + own,
+                          blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_softmax_forward(blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide + own, blocks_1_mhsa_einsum_2 + own,
+                                  blocks_1_mhsa_divide_2 + own);
+    blocks_1_mhsa_weighted_values_forward(blocks_1_mhsa_divide + own, blocks_1_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + 400 + here, blocks_1_concat + own);
+    blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
+                                                       blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
+                                                       blocks_1_concat + own);
+    blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + own,
+                                 parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
+                                 blocks_1_norm2_add + own);
+    blocks_1_mlp_0_backward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
+                            d_blocks_1_mlp_1_gelu_gradient + own);
+    blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
+                           parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
+    mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10, d_mlp_1_multiply + own,
+                   labels + image, add + here, reduce_sum + here);
+    mlp_0_matmul_backward(d_mlp_1_multiply + own, parameters + at::mlp_0_weight, d_mlp_0_einsum + own);
+    blocks_1_mlp_2_backward(d_mlp_0_einsum + own, parameters + at::blocks_mlp_2_weight - 816,
+                            d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + own);
+    blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + own, parameters + at::blocks_mlp_0_weight - 816,
+                                   d_blocks_1_mlp_0_einsum + own);
+    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - 816,
+                            blocks_1_norm2_multiply + own, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + own,
+                            d_blocks_1_add + own);
+    blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
+    blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
+                                              d_blocks_1_mhsa_einsum_2 + own);
+    blocks_1_mhsa_forward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_0_add + own, d_blocks_1_mhsa_einsum_3 + own);
+    blocks_1_mhsa_multiply_backward(d_blocks_1_mhsa_einsum + own, blocks_1_mhsa_divide_2 + own,
+                                    d_blocks_1_mhsa_einsum_3 + own, blocks_1_mhsa_divide + own,
+                                    d_blocks_1_mhsa_multiply + own, d_blocks_1_mhsa_multiply_2 + own);
+    blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_k_mappings_1_add + own,
+                                              d_blocks_1_mhsa_einsum_4 + own);
+    blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply + own, blocks_1_mhsa_q_mappings_1_add + own,
+                                            d_blocks_1_mhsa_einsum_5 + own);
+    blocks_1_mhsa_value_v_mappings_0_backward(d_blocks_1_add + own, blocks_1_mhsa_divide + own,
+                                              d_blocks_1_mhsa_einsum_6 + own);
+    blocks_1_mhsa_query_q_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_k_mappings_0_add + own,
+                                              d_blocks_1_mhsa_einsum_7 + own);
+    blocks_1_mhsa_key_k_mappings_1_backward(d_blocks_1_mhsa_multiply_2 + own, blocks_1_mhsa_q_mappings_0_add + own,
+                                            d_blocks_1_mhsa_einsum_8 + own);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_2 + own,
                                         parameters + at::blocks_mhsa_v_mappings_1_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(
-        d_blocks_1_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
-        d_blocks_1_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_1_mhsa_add + place * 20256);
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + own);
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_5 + own,
+                                        parameters + at::blocks_mhsa_k_mappings_1_weight - 816,
+                                        d_blocks_1_mhsa_v_mappings_1_einsum + own, d_blocks_1_mhsa_add + own);
     blocks_1_mhsa_q_mappings_1_backward_input_gradient(
-        d_blocks_1_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
-        d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
-        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + place * 20256,
+        d_blocks_1_mhsa_einsum_4 + own, parameters + at::blocks_mhsa_q_mappings_1_weight - 816,
+        d_blocks_1_mhsa_add + own, parameters + at::blocks_norm1_weight - 816, d_blocks_1_norm1_concat + own);
+    blocks_1_mhsa_v_mappings_1_backward(d_blocks_1_mhsa_einsum_6 + own,
                                         parameters + at::blocks_mhsa_v_mappings_0_weight - 816,
-                                        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256);
-    blocks_1_mhsa_k_mappings_1_backward(
-        d_blocks_1_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
-        d_blocks_1_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_1_mhsa_add_2 + place * 20256);
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + own);
+    blocks_1_mhsa_k_mappings_1_backward(d_blocks_1_mhsa_einsum_8 + own,
+                                        parameters + at::blocks_mhsa_k_mappings_0_weight - 816,
+                                        d_blocks_1_mhsa_v_mappings_0_einsum + own, d_blocks_1_mhsa_add_2 + own);
     blocks_1_mhsa_q_mappings_0_backward_input_gradient(
-        d_blocks_1_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
-        d_blocks_1_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - 816,
-        d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_multiply_backward_2(d_blocks_1_mhsa_add_2 + place * 20256,
-                                       parameters + at::blocks_norm1_weight - 816,
-                                       d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - 816,
-                                     d_blocks_1_norm1_concat + place * 20256);
-    blocks_1_norm1_backward_input_gradient(
-        d_blocks_1_norm1_concat + place * 20256, blocks_1_norm1_multiply + place * 20256,
-        blocks_1_norm1_rsqrt + place * 20256, d_blocks_1_norm1_multiply + place * 20256);
-    blocks_add_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_1_add + place * 20256,
-                        d_blocks_carry + image * 20256);
-    blocks_backward(d_blocks_1_norm1_multiply + place * 20256, d_blocks_carry + image * 20256);
+        d_blocks_1_mhsa_einsum_7 + own, parameters + at::blocks_mhsa_q_mappings_0_weight - 816,
+        d_blocks_1_mhsa_add_2 + own, parameters + at::blocks_norm1_weight - 816, d_blocks_1_norm1_concat + own);
+    blocks_1_norm1_multiply_of_slice_backward(d_blocks_1_mhsa_add_2 + own, parameters + at::blocks_norm1_weight - 816,
+                                              d_blocks_1_norm1_concat + own);
+    blocks_1_norm1_multiply_backward(d_blocks_1_mhsa_add + own, parameters + at::blocks_norm1_weight - 816,
+                                     d_blocks_1_norm1_concat + own);
+    blocks_1_norm1_backward_input_gradient(d_blocks_1_norm1_concat + own, blocks_1_norm1_multiply + own,
+                                           blocks_1_norm1_rsqrt + own, d_blocks_1_norm1_multiply + own);
+    blocks_add_backward(d_blocks_1_norm1_multiply + own, d_blocks_1_add + own, d_blocks_carry + here);
+    blocks_backward(d_blocks_1_norm1_multiply + own, d_blocks_carry + here);
   }
   divide_forward_input_gradient(batch, add, reduce_sum, loss);
   // blocks: 1 layers, the last one first
@@ -4876,68 +4425,64 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + image * 20256,
-                                           parameters + at::blocks_mlp_2_weight - layer * 816,
-                                           blocks_mlp_0_add + image * 20256, d_blocks_mlp_1_multiply + place * 20256);
-      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + place * 20256, parameters + at::blocks_mlp_0_weight - layer * 816,
-                            d_blocks_mlp_0_einsum + place * 20256);
-      blocks_norm1_backward(d_blocks_mlp_0_einsum + place * 20256, parameters + at::blocks_norm2_weight - layer * 816,
-                            blocks_norm2_multiply + image * 20256, blocks_norm2_rsqrt + image * 20256,
-                            d_blocks_carry + pass * 400 + image * 20256, d_blocks_add + place * 20256);
-      blocks_mhsa_backward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_1_add + image * 20256,
-                           d_blocks_mhsa_einsum + place * 20256);
-      blocks_mhsa_matmul_backward(d_blocks_add + place * 20256, blocks_mhsa_divide_2 + image * 20256,
-                                  d_blocks_mhsa_einsum_2 + place * 20256);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + place * 20256,
+      const std::int64_t here = image * 20256;
+      const std::int64_t own = place * 20256;
+      blocks_mlp_2_backward_input_gradient(d_blocks_carry + pass * 400 + here,
+                                           parameters + at::blocks_mlp_2_weight - layer * 816, blocks_mlp_0_add + here,
+                                           d_blocks_mlp_1_multiply + own);
+      blocks_mlp_0_backward(d_blocks_mlp_1_multiply + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                            d_blocks_mlp_0_einsum + own);
+      blocks_norm1_backward(d_blocks_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - layer * 816,
+                            blocks_norm2_multiply + here, blocks_norm2_rsqrt + here, d_blocks_carry + pass * 400 + here,
+                            d_blocks_add + own);
+      blocks_mhsa_backward(d_blocks_add + own, blocks_mhsa_v_mappings_1_add + here, d_blocks_mhsa_einsum + own);
+      blocks_mhsa_value_v_mappings_1_backward(d_blocks_add + own, blocks_mhsa_divide_2 + here,
+                                              d_blocks_mhsa_einsum_2 + own);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_2 + own,
                                           parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_1_einsum + place * 20256);
-      blocks_mhsa_forward(d_blocks_add + place * 20256, blocks_mhsa_v_mappings_0_add + image * 20256,
-                          d_blocks_mhsa_einsum_3 + place * 20256);
-      blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + place * 20256, blocks_mhsa_divide_2 + image * 20256,
-                                    d_blocks_mhsa_einsum_3 + place * 20256, blocks_mhsa_divide + image * 20256,
-                                    d_blocks_mhsa_multiply + place * 20256, d_blocks_mhsa_multiply_2 + place * 20256);
-      blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply + place * 20256,
-                                    blocks_mhsa_k_mappings_1_add + image * 20256,
-                                    d_blocks_mhsa_einsum_4 + place * 20256);
-      blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply + place * 20256,
-                                    blocks_mhsa_q_mappings_1_add + image * 20256,
-                                    d_blocks_mhsa_einsum_5 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_mhsa_einsum_5 + place * 20256, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          d_blocks_mhsa_v_mappings_1_einsum + place * 20256, d_blocks_mhsa_add + place * 20256);
+                                          d_blocks_mhsa_v_mappings_1_einsum + own);
+      blocks_mhsa_forward(d_blocks_add + own, blocks_mhsa_v_mappings_0_add + here, d_blocks_mhsa_einsum_3 + own);
+      blocks_mhsa_multiply_backward(d_blocks_mhsa_einsum + own, blocks_mhsa_divide_2 + here,
+                                    d_blocks_mhsa_einsum_3 + own, blocks_mhsa_divide + here,
+                                    d_blocks_mhsa_multiply + own, d_blocks_mhsa_multiply_2 + own);
+      blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_k_mappings_1_add + here,
+                                              d_blocks_mhsa_einsum_4 + own);
+      blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply + own, blocks_mhsa_q_mappings_1_add + here,
+                                            d_blocks_mhsa_einsum_5 + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_5 + own,
+                                          parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+                                          d_blocks_mhsa_v_mappings_1_einsum + own, d_blocks_mhsa_add + own);
       blocks_mhsa_q_mappings_1_backward_input_gradient(
-          d_blocks_mhsa_einsum_4 + place * 20256, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          d_blocks_mhsa_add + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
-          d_blocks_norm1_concat + place * 20256);
-      blocks_mhsa_matmul_backward_5(d_blocks_add + place * 20256, blocks_mhsa_divide + image * 20256,
-                                    d_blocks_mhsa_einsum_6 + place * 20256);
-      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + place * 20256,
+          d_blocks_mhsa_einsum_4 + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          d_blocks_mhsa_add + own, parameters + at::blocks_norm1_weight - layer * 816, d_blocks_norm1_concat + own);
+      blocks_mhsa_value_v_mappings_0_backward(d_blocks_add + own, blocks_mhsa_divide + here,
+                                              d_blocks_mhsa_einsum_6 + own);
+      blocks_1_mhsa_v_mappings_1_backward(d_blocks_mhsa_einsum_6 + own,
                                           parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-                                          d_blocks_mhsa_v_mappings_0_einsum + place * 20256);
-      blocks_mhsa_matmul_backward_2(d_blocks_mhsa_multiply_2 + place * 20256,
-                                    blocks_mhsa_k_mappings_0_add + image * 20256,
-                                    d_blocks_mhsa_einsum_7 + place * 20256);
-      blocks_mhsa_matmul_backward_3(d_blocks_mhsa_multiply_2 + place * 20256,
-                                    blocks_mhsa_q_mappings_0_add + image * 20256,
-                                    d_blocks_mhsa_einsum_8 + place * 20256);
-      blocks_1_mhsa_k_mappings_1_backward(
-          d_blocks_mhsa_einsum_8 + place * 20256, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          d_blocks_mhsa_v_mappings_0_einsum + place * 20256, d_blocks_mhsa_add_2 + place * 20256);
+                                          d_blocks_mhsa_v_mappings_0_einsum + own);
+      blocks_mhsa_query_q_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_k_mappings_0_add + here,
+                                              d_blocks_mhsa_einsum_7 + own);
+      blocks_mhsa_key_k_mappings_1_backward(d_blocks_mhsa_multiply_2 + own, blocks_mhsa_q_mappings_0_add + here,
+                                            d_blocks_mhsa_einsum_8 + own);
+      blocks_1_mhsa_k_mappings_1_backward(d_blocks_mhsa_einsum_8 + own,
+                                          parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+                                          d_blocks_mhsa_v_mappings_0_einsum + own, d_blocks_mhsa_add_2 + own);
       blocks_mhsa_q_mappings_0_backward(
-          d_blocks_mhsa_einsum_7 + place * 20256, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          d_blocks_mhsa_add_2 + place * 20256, parameters + at::blocks_norm1_weight - layer * 816,
-          d_blocks_norm1_concat + place * 20256);
-      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + place * 20256, blocks_norm1_multiply + image * 20256,
-                                           blocks_norm1_rsqrt + image * 20256, d_blocks_add + place * 20256,
-                                           d_blocks_carry + (pass + 1) * 400 + image * 20256);
+          d_blocks_mhsa_einsum_7 + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          d_blocks_mhsa_add_2 + own, parameters + at::blocks_norm1_weight - layer * 816, d_blocks_norm1_concat + own);
+      blocks_norm1_backward_input_gradient(d_blocks_norm1_concat + own, blocks_norm1_multiply + here,
+                                           blocks_norm1_rsqrt + here, d_blocks_add + own,
+                                           d_blocks_carry + (pass + 1) * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    linear_mapper_backward(d_blocks_carry + 400 + image * 20256, parameters + at::linear_mapper_weight,
-                           d_linear_mapper_einsum + place * 20256);
-    images_gradient(d_linear_mapper_einsum + place * 20256, image_gradients + image * 784);
+    const std::int64_t here = image * 20256;
+    const std::int64_t own = place * 20256;
+    linear_mapper_backward(d_blocks_carry + 400 + here, parameters + at::linear_mapper_weight,
+                           d_linear_mapper_einsum + own);
+    images_gradient(d_linear_mapper_einsum + own, image_gradients + image * 784);
   }
 }
 
@@ -4953,250 +4498,211 @@ void vit_mnist_update_scalar(float* parameters, const float* gradients, float* m
 
 void vit_mnist_inspect_scalar(const float* parameters, const float* images, const std::int64_t batch, float* maps,
                               float* magnitudes, float* scratch) {
-  // [B, C*P*P=16, N=49], every 12688 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N=49], every 12688 reals, live from kernel 2 to 3
-  float* const linear_mapper_einsum = scratch + 800;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 3 to 6
-  float* const concat = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 4
-  float* const add = scratch;
-  // [B, D=8, N+1=50] x 2 slots, every 12688 reals, live from kernel 1 to 26
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 18
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 7 to 25
-  float* const blocks_norm1_maximum = scratch + 11264;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 17 to 25
-  float* const blocks_concat = scratch + 3216;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 25
-  float* const blocks_norm2_maximum = scratch + 3616;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 24 to 25
-  float* const blocks_mlp_2_einsum = scratch + 16;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 8 to 20
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 11664;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 9 to 20
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 11872;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 11 to 20
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 12080;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 17 to 20
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 12 to 20
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 12288;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 13 to 20
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 12496;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 18 to 20
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 224;
-  // [B, K=4, N+1=50], every 12688 reals, live from kernel 19 to 20
-  float* const blocks_mhsa_einsum_2 = scratch + 432;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 10 to 15
-  float* const blocks_mhsa_einsum_3 = scratch + 16;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_einsum_4 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
-  float* const blocks_mhsa_maximum = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 12688 reals, live from kernel 15 to 16
-  float* const blocks_mhsa_maximum_2 = scratch + 7552;
-  // [B, D=8, N+1=50], every 12688 reals, live from kernel 21 to 22
-  float* const blocks_norm2_add = scratch + 1616;
-  // [B, M=32, N+1=50], every 12688 reals, live from kernel 22 to 23
-  float* const blocks_mlp_0_einsum = scratch + 16;
-  // [B, M=32, N+1=50], every 12688 reals, live from kernel 23 to 24
-  float* const blocks_mlp_1_gelu = scratch + 1616;
-  // [B, CLASSES=10], every 12688 reals, live from kernel 26 to 27
-  float* const mlp_0_einsum = scratch + 16;
+  // Scratch memory: what is of images lies every 12688 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const linear_mapper_einsum = scratch + 800;  // [B, D=8, N=49], kernels 2 to 3
+  float* const concat = scratch + 16;  // [B, D=8, N+1=50], kernels 3 to 6
+  float* const add = scratch;  // [D=8, 1], kernels 0 to 4
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 26
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 7 to 18
+  float* const blocks_norm1_maximum = scratch + 11264;  // [B, D=8, N+1=50], kernels 7 to 25
+  float* const blocks_concat = scratch + 3216;  // [B, D=8, N+1=50], kernels 17 to 25
+  float* const blocks_norm2_maximum = scratch + 3616;  // [B, D=8, N+1=50], kernels 21 to 25
+  float* const blocks_mlp_2_einsum = scratch + 16;  // [B, D=8, N+1=50], kernels 24 to 25
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 11664;  // [B, K=4, N+1=50], kernels 8 to 20
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 11872;  // [B, K=4, N+1=50], kernels 9 to 20
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 12080;  // [B, K=4, N+1=50], kernels 11 to 20
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, K=4, N+1=50], kernels 17 to 20
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 12288;  // [B, K=4, N+1=50], kernels 12 to 20
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 12496;  // [B, K=4, N+1=50], kernels 13 to 20
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 224;  // [B, K=4, N+1=50], kernels 18 to 20
+  float* const blocks_mhsa_einsum_2 = scratch + 432;  // [B, K=4, N+1=50], kernels 19 to 20
+  float* const blocks_mhsa_einsum_3 = scratch + 16;  // [B, N+1=50, N+1=50], kernels 10 to 15
+  float* const blocks_mhsa_einsum_4 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 14 to 15
+  float* const blocks_mhsa_maximum = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 15 to 16
+  float* const blocks_mhsa_maximum_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 15 to 16
+  float* const blocks_norm2_add = scratch + 1616;  // [B, D=8, N+1=50], kernels 21 to 22
+  float* const blocks_mlp_0_einsum = scratch + 16;  // [B, M=32, N+1=50], kernels 22 to 23
+  float* const blocks_mlp_1_gelu = scratch + 1616;  // [B, M=32, N+1=50], kernels 23 to 24
+  float* const mlp_0_einsum = scratch + 16;  // [B, CLASSES=10], kernels 26 to 27
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 12688);
-    linear_mapper_forward_inspect(rearrange + place * 12688, parameters + at::linear_mapper_weight,
-                                  linear_mapper_einsum + place * 12688);
-    linear_mapper_add_forward(linear_mapper_einsum + place * 12688, parameters + at::linear_mapper_bias,
-                              magnitudes + image * 38, table_sinusoidal_50x8_0, concat + place * 12688);
-    copy_forward(add, concat + place * 12688);
-    inspect_2(concat + place * 12688, magnitudes + 1 + image * 38);
-    inspect_5(concat + place * 12688, blocks_carry + image * 12688);
+    const std::int64_t here = image * 12688;
+    const std::int64_t own = place * 12688;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward_inspect(rearrange + own, parameters + at::linear_mapper_weight, linear_mapper_einsum + own);
+    linear_mapper_add_forward(linear_mapper_einsum + own, parameters + at::linear_mapper_bias, magnitudes + image * 38,
+                              table_sinusoidal_50x8_0, concat + own);
+    copy_forward(add, concat + own);
+    inspect_multiply(concat + own, magnitudes + 1 + image * 38);
+    inspect_copy_of_concat(concat + own, blocks_carry + here);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward_inspect(blocks_carry + layer % 2 * 400 + image * 12688,
-                                   parameters + at::blocks_norm1_weight - layer * 816,
-                                   parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 12688,
-                                   blocks_norm1_maximum + place * 12688);
+      const std::int64_t here = image * 12688;
+      const std::int64_t own = place * 12688;
+      blocks_norm1_forward_inspect(
+          blocks_carry + layer % 2 * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+          parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own, blocks_norm1_maximum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 12688);
-      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + place * 12688,
-                                  blocks_mhsa_k_mappings_0_add + place * 12688, blocks_mhsa_einsum_3 + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                                  blocks_mhsa_einsum_3 + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 12688);
-      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + place * 12688,
-                                  blocks_mhsa_k_mappings_1_add + place * 12688, blocks_mhsa_einsum_4 + place * 12688);
-      blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + place * 12688, maps + layer * 5000 + image * 10000,
-                                          blocks_mhsa_einsum_4 + place * 12688,
-                                          maps + 2500 + layer * 5000 + image * 10000,
-                                          blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688);
-      blocks_mhsa_multiply_forward(blocks_mhsa_maximum + place * 12688, blocks_mhsa_maximum_2 + place * 12688,
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward_inspect(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                                  blocks_mhsa_einsum_4 + own);
+      blocks_mhsa_softmax_forward_inspect(blocks_mhsa_einsum_3 + own, maps + layer * 5000 + image * 10000,
+                                          blocks_mhsa_einsum_4 + own, maps + 2500 + layer * 5000 + image * 10000,
+                                          blocks_mhsa_maximum + own, blocks_mhsa_maximum_2 + own);
+      blocks_mhsa_multiply_forward(blocks_mhsa_maximum + own, blocks_mhsa_maximum_2 + own,
                                    magnitudes + 5 + layer * 17 + image * 38, magnitudes + 10 + layer * 17 + image * 38);
-      blocks_mhsa_matmul_forward_inspect(maps + layer * 5000 + image * 10000,
-                                         blocks_mhsa_v_mappings_0_add + place * 12688,
-                                         blocks_mhsa_einsum + place * 12688,
-                                         blocks_carry + layer % 2 * 400 + image * 12688, blocks_concat + place * 12688);
+      blocks_mhsa_weighted_values_forward_inspect(maps + layer * 5000 + image * 10000,
+                                                  blocks_mhsa_v_mappings_0_add + own, blocks_mhsa_einsum + own,
+                                                  blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 12688, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 12688);
-      blocks_mhsa_matmul_forward_3_inspect(
-          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + place * 12688,
-          blocks_mhsa_einsum_2 + place * 12688, blocks_carry + layer % 2 * 400 + image * 12688,
-          blocks_concat + place * 12688);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
+          maps + 2500 + layer * 5000 + image * 10000, blocks_mhsa_v_mappings_1_add + own, blocks_mhsa_einsum_2 + own,
+          blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_0_multiply_forward(
-          blocks_mhsa_q_mappings_0_add + place * 12688, blocks_mhsa_k_mappings_0_add + place * 12688,
-          blocks_mhsa_v_mappings_0_add + place * 12688, blocks_mhsa_einsum + place * 12688,
-          blocks_mhsa_q_mappings_1_add + place * 12688, blocks_mhsa_k_mappings_1_add + place * 12688,
-          blocks_mhsa_v_mappings_1_add + place * 12688, blocks_mhsa_einsum_2 + place * 12688,
-          magnitudes + 3 + layer * 17 + image * 38, magnitudes + 4 + layer * 17 + image * 38,
-          magnitudes + 6 + layer * 17 + image * 38, magnitudes + 7 + layer * 17 + image * 38,
-          magnitudes + 8 + layer * 17 + image * 38, magnitudes + 9 + layer * 17 + image * 38,
-          magnitudes + 11 + layer * 17 + image * 38, magnitudes + 12 + layer * 17 + image * 38);
-      blocks_norm1_forward_inspect(blocks_concat + place * 12688, parameters + at::blocks_norm2_weight - layer * 816,
-                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 12688,
-                                   blocks_norm2_maximum + place * 12688);
-      blocks_mlp_0_forward_inspect(blocks_norm2_add + place * 12688, parameters + at::blocks_mlp_0_weight - layer * 816,
-                                   blocks_mlp_0_einsum + place * 12688);
-      blocks_mlp_0_multiply_forward(blocks_mlp_0_einsum + place * 12688,
-                                    parameters + at::blocks_mlp_0_bias - layer * 816,
+          blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own, blocks_mhsa_v_mappings_0_add + own,
+          blocks_mhsa_einsum + own, blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+          blocks_mhsa_v_mappings_1_add + own, blocks_mhsa_einsum_2 + own, magnitudes + 3 + layer * 17 + image * 38,
+          magnitudes + 4 + layer * 17 + image * 38, magnitudes + 6 + layer * 17 + image * 38,
+          magnitudes + 7 + layer * 17 + image * 38, magnitudes + 8 + layer * 17 + image * 38,
+          magnitudes + 9 + layer * 17 + image * 38, magnitudes + 11 + layer * 17 + image * 38,
+          magnitudes + 12 + layer * 17 + image * 38);
+      blocks_norm1_forward_inspect(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                                   parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own,
+                                   blocks_norm2_maximum + own);
+      blocks_mlp_0_forward_inspect(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                                   blocks_mlp_0_einsum + own);
+      blocks_mlp_0_multiply_forward(blocks_mlp_0_einsum + own, parameters + at::blocks_mlp_0_bias - layer * 816,
                                     magnitudes + 15 + layer * 17 + image * 38,
-                                    magnitudes + 16 + layer * 17 + image * 38, blocks_mlp_1_gelu + place * 12688);
-      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + place * 12688,
-                                   parameters + at::blocks_mlp_2_weight - layer * 816,
-                                   blocks_mlp_2_einsum + place * 12688);
+                                    magnitudes + 16 + layer * 17 + image * 38, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward_inspect(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                                   blocks_mlp_2_einsum + own);
       blocks_norm1_multiply_forward(
-          blocks_norm1_maximum + place * 12688, blocks_concat + place * 12688, blocks_norm2_maximum + place * 12688,
-          blocks_mlp_2_einsum + place * 12688, parameters + at::blocks_mlp_2_bias - layer * 816,
-          magnitudes + 2 + layer * 17 + image * 38, magnitudes + 13 + layer * 17 + image * 38,
-          magnitudes + 14 + layer * 17 + image * 38, magnitudes + 17 + layer * 17 + image * 38,
-          magnitudes + 18 + layer * 17 + image * 38, blocks_carry + (layer + 1) % 2 * 400 + image * 12688);
+          blocks_norm1_maximum + own, blocks_concat + own, blocks_norm2_maximum + own, blocks_mlp_2_einsum + own,
+          parameters + at::blocks_mlp_2_bias - layer * 816, magnitudes + 2 + layer * 17 + image * 38,
+          magnitudes + 13 + layer * 17 + image * 38, magnitudes + 14 + layer * 17 + image * 38,
+          magnitudes + 17 + layer * 17 + image * 38, magnitudes + 18 + layer * 17 + image * 38,
+          blocks_carry + (layer + 1) % 2 * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    mlp_0_forward_inspect(blocks_carry + image * 12688, parameters + at::mlp_0_weight, mlp_0_einsum + place * 12688);
-    mlp_0_softmax_forward_inspect(mlp_0_einsum + place * 12688, parameters + at::mlp_0_bias,
-                                  magnitudes + 36 + image * 38, magnitudes + 37 + image * 38);
+    const std::int64_t here = image * 12688;
+    const std::int64_t own = place * 12688;
+    mlp_0_forward_inspect(blocks_carry + here, parameters + at::mlp_0_weight, mlp_0_einsum + own);
+    mlp_0_softmax_forward_inspect(mlp_0_einsum + own, parameters + at::mlp_0_bias, magnitudes + 36 + image * 38,
+                                  magnitudes + 37 + image * 38);
   }
 }
 
 void vit_mnist_embed_scalar(const float* parameters, const float* images, const std::int64_t batch, float* features,
                             float* tokens, float* scratch) {
-  // [B, C*P*P=16, N=49], every 11456 reals, live from kernel 1 to 2
-  float* const rearrange = scratch + 16;
-  // [B, D=8, N+1=50] x 2 slots, every 11456 reals, live from kernel 1 to 20
-  float* const blocks_carry = scratch + 10064;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 4 to 14
-  float* const blocks_norm1_add = scratch + 10864;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 5 to 7
-  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 6 to 7
-  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 7 to 12
-  float* const blocks_mhsa_einsum = scratch + 16;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 11 to 12
-  float* const blocks_mhsa_einsum_2 = scratch + 2528;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 13
-  float* const blocks_mhsa_divide = scratch + 5040;
-  // [B, N+1=50, N+1=50], every 11456 reals, live from kernel 12 to 15
-  float* const blocks_mhsa_divide_2 = scratch + 7552;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 8 to 13
-  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 13 to 18
-  float* const blocks_concat = scratch + 1616;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 9 to 11
-  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 10 to 11
-  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;
-  // [B, K=4, N+1=50], every 11456 reals, live from kernel 14 to 15
-  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;
-  // [B, D=8, N+1=50], every 11456 reals, live from kernel 16 to 17
-  float* const blocks_norm2_add = scratch + 2016;
-  // [B, M=32, N+1=50], every 11456 reals, live from kernel 17 to 18
-  float* const blocks_mlp_1_gelu = scratch + 16;
-  // [D=8, 1], live from kernel 0 to 3
-  float* const add = scratch;
+  // Scratch memory: what is of images lies every 11456 reals.
+  float* const rearrange = scratch + 16;  // [B, C*P*P=16, N=49], kernels 1 to 2
+  float* const blocks_carry = scratch + 10064;  // [B, D=8, N+1=50] x 2 slots, kernels 1 to 20
+  float* const blocks_norm1_add = scratch + 10864;  // [B, D=8, N+1=50], kernels 4 to 14
+  float* const blocks_mhsa_q_mappings_0_add = scratch + 2528;  // [B, K=4, N+1=50], kernels 5 to 7
+  float* const blocks_mhsa_k_mappings_0_add = scratch + 2736;  // [B, K=4, N+1=50], kernels 6 to 7
+  float* const blocks_mhsa_einsum = scratch + 16;  // [B, N+1=50, N+1=50], kernels 7 to 12
+  float* const blocks_mhsa_einsum_2 = scratch + 2528;  // [B, N+1=50, N+1=50], kernels 11 to 12
+  float* const blocks_mhsa_divide = scratch + 5040;  // [B, N+1=50, N+1=50], kernels 12 to 13
+  float* const blocks_mhsa_divide_2 = scratch + 7552;  // [B, N+1=50, N+1=50], kernels 12 to 15
+  float* const blocks_mhsa_v_mappings_0_add = scratch + 11264;  // [B, K=4, N+1=50], kernels 8 to 13
+  float* const blocks_concat = scratch + 1616;  // [B, D=8, N+1=50], kernels 13 to 18
+  float* const blocks_mhsa_q_mappings_1_add = scratch + 5040;  // [B, K=4, N+1=50], kernels 9 to 11
+  float* const blocks_mhsa_k_mappings_1_add = scratch + 5248;  // [B, K=4, N+1=50], kernels 10 to 11
+  float* const blocks_mhsa_v_mappings_1_add = scratch + 16;  // [B, K=4, N+1=50], kernels 14 to 15
+  float* const blocks_norm2_add = scratch + 2016;  // [B, D=8, N+1=50], kernels 16 to 17
+  float* const blocks_mlp_1_gelu = scratch + 16;  // [B, M=32, N+1=50], kernels 17 to 18
+  float* const add = scratch;  // [D=8, 1], kernels 0 to 3
   std::int64_t place = -1;
   add_forward(parameters + at::class_token, table_sinusoidal_50x8_0, add);
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    rearrange_forward(images + image * 784, rearrange + place * 11456);
-    linear_mapper_forward(rearrange + place * 11456, parameters + at::linear_mapper_weight,
-                          parameters + at::linear_mapper_bias, table_sinusoidal_50x8_0, blocks_carry + image * 11456);
-    copy_forward(add, blocks_carry + image * 11456);
+    const std::int64_t here = image * 11456;
+    const std::int64_t own = place * 11456;
+    rearrange_forward(images + image * 784, rearrange + own);
+    linear_mapper_forward(rearrange + own, parameters + at::linear_mapper_weight, parameters + at::linear_mapper_bias,
+                          table_sinusoidal_50x8_0, blocks_carry + here);
+    copy_forward(add, blocks_carry + here);
   }
   // blocks: 2 layers
   for (std::int64_t layer = 0; layer < 2; ++layer) {
 #pragma omp parallel for schedule(static) firstprivate(place)
     for (std::int64_t image = 0; image < batch; ++image) {
       if (place < 0) place = image;
-      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + image * 11456,
-                           parameters + at::blocks_norm1_weight - layer * 816,
-                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + place * 11456);
+      const std::int64_t here = image * 11456;
+      const std::int64_t own = place * 11456;
+      blocks_norm1_forward(blocks_carry + layer % 2 * 400 + here, parameters + at::blocks_norm1_weight - layer * 816,
+                           parameters + at::blocks_norm1_bias - layer * 816, blocks_norm1_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_0_bias - layer * 816, blocks_mhsa_q_mappings_0_add + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + place * 11456, blocks_mhsa_k_mappings_0_add + place * 11456,
-                          blocks_mhsa_einsum + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_0_bias - layer * 816, blocks_mhsa_k_mappings_0_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_0_add + own, blocks_mhsa_k_mappings_0_add + own,
+                          blocks_mhsa_einsum + own);
       blocks_mhsa_q_mappings_0_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_0_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_0_bias - layer * 816, blocks_mhsa_v_mappings_0_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_q_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_q_mappings_1_bias - layer * 816, blocks_mhsa_q_mappings_1_add + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + place * 11456);
-      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + place * 11456, blocks_mhsa_k_mappings_1_add + place * 11456,
-                          blocks_mhsa_einsum_2 + place * 11456);
-      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + place * 11456, blocks_mhsa_divide + place * 11456,
-                                  blocks_mhsa_einsum_2 + place * 11456, blocks_mhsa_divide_2 + place * 11456);
-      blocks_mhsa_matmul_forward(blocks_mhsa_divide + place * 11456, blocks_mhsa_v_mappings_0_add + place * 11456,
-                                 blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_k_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_k_mappings_1_bias - layer * 816, blocks_mhsa_k_mappings_1_add + own);
+      blocks_mhsa_forward(blocks_mhsa_q_mappings_1_add + own, blocks_mhsa_k_mappings_1_add + own,
+                          blocks_mhsa_einsum_2 + own);
+      blocks_mhsa_softmax_forward(blocks_mhsa_einsum + own, blocks_mhsa_divide + own, blocks_mhsa_einsum_2 + own,
+                                  blocks_mhsa_divide_2 + own);
+      blocks_mhsa_weighted_values_forward(blocks_mhsa_divide + own, blocks_mhsa_v_mappings_0_add + own,
+                                          blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
       blocks_mhsa_q_mappings_1_forward(
-          blocks_norm1_add + place * 11456, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
-          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + place * 11456);
-      blocks_mhsa_matmul_forward_3(blocks_mhsa_divide_2 + place * 11456, blocks_mhsa_v_mappings_1_add + place * 11456,
-                                   blocks_carry + layer % 2 * 400 + image * 11456, blocks_concat + place * 11456);
-      blocks_norm1_forward(blocks_concat + place * 11456, parameters + at::blocks_norm2_weight - layer * 816,
-                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + place * 11456);
-      blocks_mlp_0_forward(blocks_norm2_add + place * 11456, parameters + at::blocks_mlp_0_weight - layer * 816,
-                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + place * 11456);
-      blocks_mlp_2_forward(blocks_mlp_1_gelu + place * 11456, parameters + at::blocks_mlp_2_weight - layer * 816,
-                           blocks_concat + place * 11456, parameters + at::blocks_mlp_2_bias - layer * 816,
-                           blocks_carry + (layer + 1) % 2 * 400 + image * 11456);
+          blocks_norm1_add + own, parameters + at::blocks_mhsa_v_mappings_1_weight - layer * 816,
+          parameters + at::blocks_mhsa_v_mappings_1_bias - layer * 816, blocks_mhsa_v_mappings_1_add + own);
+      blocks_mhsa_weighted_values_v_mappings_1_forward(blocks_mhsa_divide_2 + own, blocks_mhsa_v_mappings_1_add + own,
+                                                       blocks_carry + layer % 2 * 400 + here, blocks_concat + own);
+      blocks_norm1_forward(blocks_concat + own, parameters + at::blocks_norm2_weight - layer * 816,
+                           parameters + at::blocks_norm2_bias - layer * 816, blocks_norm2_add + own);
+      blocks_mlp_0_forward(blocks_norm2_add + own, parameters + at::blocks_mlp_0_weight - layer * 816,
+                           parameters + at::blocks_mlp_0_bias - layer * 816, blocks_mlp_1_gelu + own);
+      blocks_mlp_2_forward(blocks_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - layer * 816,
+                           blocks_concat + own, parameters + at::blocks_mlp_2_bias - layer * 816,
+                           blocks_carry + (layer + 1) % 2 * 400 + here);
     }
   }
 #pragma omp parallel for schedule(static)
   for (std::int64_t image = 0; image < batch; ++image) {
-    embed_2(blocks_carry + image * 11456, features + image * 8);
-    blocks_forward(blocks_carry + image * 11456, tokens + image * 400);
+    const std::int64_t here = image * 11456;
+    embed_copy(blocks_carry + here, features + image * 8);
+    blocks_forward(blocks_carry + here, tokens + image * 400);
   }
 }
 
