@@ -497,13 +497,13 @@ class File : EntryWriter {
           own_count = traits_of(plan.program.kind).updates ? name("last") : in_batch(extent(k.axes[e.parallel].dim));
           arguments = {name("begin"), tree::least(own_count, name("begin") + integer(e.block))};
           step = e.block;
-        } else if (e.tasks == Emitted::Tasks::rows) {
+        } else if (e.tasks == Emitted::Tasks::parts) {
           own = "part";
           own_count = name("parts");
-          const std::int64_t rows = k.axes[e.parallel].dim.value();
+          const std::int64_t points = k.axes[e.parallel].dim.value();
           for (const Expr& part : {name("part"), name("part") + integer(1)}) {
-            Expr at = call("share", {integer(rows), integer(e.block), part, name("parts")});
-            if (rows % e.block) at = tree::least(integer(rows), std::move(at));
+            Expr at = call("share", {integer(points), integer(e.block), part, name("parts")});
+            if (points % e.block) at = tree::least(integer(points), std::move(at));
             arguments.push_back(std::move(at));
           }
         } else if (e.tasks == Emitted::Tasks::chunks) {

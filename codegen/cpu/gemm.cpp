@@ -100,7 +100,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   if (across) loops.push_back(v.vector);
   Block body = nest(v, loops, work.bounds, [&](Block& inside) {
     v.reset();
-    prefetch_panel(v, inside, g, work.k_block);
+    prefetch_panel(v, inside, tile, g, work.k_block);
     prefetch_rows(v, inside, tile, g);
     if (!across && rank_one_update(v, inside, tile)) return;
     v.unrolled(inside, tile,
@@ -170,6 +170,47 @@ Block outlined_epilogue(Block& tile, const std::string& row) {
   return {std::move(epilogue)};
 }
 
+Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile);
+
+/// Tiles of images: whole ones and then, of those that are left over, 4, 2 and 1; those of a matrix unit have as many
+/// rows as there are. One text for all of them.
+Block tiles_of_images(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
+  const int a = axes[depth];
+  const std::string image = v.axis_name(a);
+  const std::int64_t most = v.schedule.tile[a];
+  const Expr images = work.bounds.at(a).limit;
+  v.set(a, name(image));
+  const auto inside = [&](const Piece& rows) {
+    tile.push_back({a, rows});
+    Block body = tiles(v, work, axes, depth + 1, tile);
+    tile.pop_back();
+    return body;
+  };
+  if (uses_tile_unit(v.kernel, v.target)) {
+    const Piece rows{most, 0, "high"};
+    Block body{tree::declare("const std::int64_t", rows.parameter,
+                             tree::least(integer(most), tree::binary("-", images, name(image)))),
+               tree::evaluate(call("t_configure", {rows.count()}))};
+    for (Block more : {before_tiles_of(v, work.operands, a, rows), inside(rows)})
+      body.insert(body.end(), more.begin(), more.end());
+    return {tree::loop(image, integer(0), tree::binary("<", name(image), images), most, std::move(body))};
+  }
+  const auto of_rows = [&](std::int64_t rows, Expr first) -> Block {
+    return {tree::evaluate(call("tile", {name(fmt::format("constant<{}>", rows)), std::move(first)}))};
+  };
+  Block one = inside({most, 0, "rows"});
+  Block b = outlined_epilogue(one, image);
+  b.push_back(tree::lambda_of_constant("tile", "rows", {{"const std::int64_t", image}}, std::move(one)));
+  const Expr whole = tree::binary("-", images, integer(most - 1));
+  b.push_back(tree::loop(image, integer(0), tree::binary("<", name(image), whole), most, of_rows(most, name(image))));
+  for (std::int64_t rows = std::int64_t{1} << 5; rows; rows /= 2) {
+    if (rows >= most) continue;
+    const Expr left = tree::binary("%", tree::binary("%", images, integer(most)), integer(2 * rows));
+    b.push_back(tree::when(tree::binary(">=", left, integer(rows)), of_rows(rows, tree::binary("-", images, left))));
+  }
+  return b;
+}
+
 Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
   Block b;
   if (depth == axes.size()) {
@@ -180,6 +221,7 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
     return b;
   }
   int a = axes[depth];
+  if (v.extent[a] < 0) return tiles_of_images(v, work, axes, depth, tile);
   std::int64_t unit = a == v.vector ? v.target.lanes : 1;
   std::int64_t extent = v.extent[a];
   std::int64_t points = v.schedule.tile[a], span = points * unit;

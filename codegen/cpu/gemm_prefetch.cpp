@@ -44,10 +44,34 @@ Block prefetch_image(Values& v, const std::function<bool(const Access&)>& which,
   return b;
 }
 
-void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& first) {
+namespace {
+
+/// How many images there are is not known when the panel is read: the first two tiles of them ask for one half each.
+void prefetch_panel_for_images(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {
+  constexpr std::int64_t line = 16, tiles = 2;
+  const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
+  if (v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) || v.schedule.depth) return;
+  const std::int64_t width = v.columns_of_tile(), high = v.schedule.tile[rows];
+  const std::int64_t lines = (width + tiles * line - 1) / (tiles * line);
+  const Expr image = v.place[rows].variable;
+  const Expr next = v.along(columns, g.k) + integer(width * g.k);
+  const Expr ahead =
+      next + tree::binary("/", image, integer(high)) * (g.k * lines * line) + v.along(g.k_axis, lines * line);
+  const Expr whole = tree::binary("==", pieces_of(v.kernel, tile).second.count(), integer(high));
+  b.push_back(tree::when(
+      tree::binary("&&", whole, tree::binary("<", image, integer(tiles * high))),
+      {tree::unroll("line", integer(lines),
+                    {tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)),
+                                                          ahead + name("line") * line}))})}));
+}
+
+}  // namespace
+
+void prefetch_panel(Values& v, Block& b, const Tile& tile, const GemmOperands& g, const Expr& first) {
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
   if (columns < 0 || rows < 0 || v.target.lanes == 1) return;
   if (!g.b_in_panels || v.kernel.gemm.transposes) return;
+  if (v.extent[rows] < 0) return prefetch_panel_for_images(v, b, tile, g);
   const Layout& layout = v.plan.layouts[g.b.access.tensor];
   const std::int64_t depth = layout.stride[0], width = v.columns_of_tile();
   const std::int64_t high = v.schedule.tile[rows];
@@ -72,7 +96,7 @@ void prefetch_panel(Values& v, Block& b, const GemmOperands& g, const Expr& firs
 void prefetch_rows(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {
   constexpr std::int64_t line = 16, least_sums = 16;
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
-  if (columns < 0 || rows < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
+  if (columns < 0 || rows < 0 || v.extent[rows] < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
   if (!v.place[rows].variable) return;  // these are the last ones
   const std::int64_t high = v.schedule.tile[rows];
   if (v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) || g.a.along != 1 ||

@@ -17,7 +17,7 @@ tree::Block prefetch_image(Values& v, const std::function<bool(const Access&)>& 
 
 /// Prefetches a part of the next panel of B with each step along k, while the rows of A go by this one; `first`: where
 /// a K-block begins, null where k is not blocked.
-void prefetch_panel(Values& v, tree::Block& b, const GemmOperands& g, const tree::Expr& first);
+void prefetch_panel(Values& v, tree::Block& b, const Tile& tile, const GemmOperands& g, const tree::Expr& first);
 /// Prefetches the next A tile, a cache line with each step along k; a step of fewer than 16 FMAs has no slack for it.
 void prefetch_rows(Values& v, tree::Block& b, const Tile& tile, const GemmOperands& g);
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <range/v3/algorithm/all_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
 
 #include "codegen/cpu/attention.hpp"
 #include "codegen/cpu/epilogue.hpp"
@@ -17,6 +19,7 @@
 #include "codegen/passes/ops.hpp"
 #include "codegen/plan/attention.hpp"
 #include "codegen/plan/gemm.hpp"
+#include "codegen/plan/positions.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -34,6 +37,45 @@ LoopBounds bounds_of_batch(const Values& v, const Expr& first, const Expr& limit
   for (std::size_t a = 0; a < v.extent.size(); ++a)
     if (v.extent[a] < 0) bounds[static_cast<int>(a)] = {first, limit};
   return bounds;
+}
+
+/// Where an axis of positions ends: a sum's behind the position, and else with its block, so that sums along lanes have
+/// the order of all positions.
+Block stop_at_position(Values& v, LoopBounds& bounds) {
+  for (std::size_t a = 0; a < v.kernel.axes.size(); ++a) {
+    const Axis& axis = v.kernel.axes[a];
+    if (!axis.last.valid()) continue;
+    const Expr at = tree::index(name(v.argument({axis.last, 0, {Affine{}}}, false)), integer(0));
+    const bool sums = v.kernel.anchor == Anchor::contraction && axis.inner && static_cast<int>(a) != v.vector;
+    const Expr block = tree::binary("/", at, integer(position_block)) * position_block + integer(position_block);
+    bounds[static_cast<int>(a)] = {integer(0), name("seen"), true};
+    return {tree::declare("const std::int64_t", "seen",
+                          sums ? at + integer(1) : tree::least(integer(v.extent[a]), block))};
+  }
+  return {};
+}
+
+/// Of a sum whose terms are 0 but for that which an image's integer names, as a row of a table, that one alone is added
+/// up: the bits are the same.
+void pick_terms(Values& v, LoopBounds& bounds) {
+  const Step& sum = v.kernel.steps.front();
+  const Expression& product = v.expression(sum.value);
+  if (v.kernel.anchor != Anchor::contraction || sum.reduction != Reduction::sum || v.schedule.depth ||
+      uses_tile_unit(v.kernel, v.target) || product.kind != Expression::Kind::op || product.op != graph::Op::multiply)
+    return;
+  for (const ExprId factor : {product.a, product.b}) {
+    const Expression& x = v.expression(factor);
+    if (x.kind != Expression::Kind::index_equals || x.axis == v.vector || !ranges::contains(sum.over, x.axis)) continue;
+    const Access& integers = v.expression(x.a).access;
+    const bool one = ranges::all_of(integers.index, [&](const Affine& index) {
+      return ranges::all_of(index.parts, [&](const Affine::Part& p) {
+        return v.extent[p.axis] == 1 || (p.axis == v.schedule.parallel && v.schedule.block == 1);
+      });
+    });
+    if (!one) continue;
+    const Expr at = tree::index(name(v.argument(integers, false)), v.offset_of(integers));
+    bounds[x.axis] = {at, at + integer(1)};
+  }
 }
 
 /// Once, image by image, or a block of points of one axis.
@@ -74,6 +116,8 @@ Emitted whole(Values& v, bool in_team) {
       const Expr at = tree::index(name(v.argument(v.expression(only).access, false)), integer(0));
       bounds[static_cast<int>(a)] = {at, at + integer(1)};
     }
+  const Block positions = stop_at_position(v, bounds);
+  pick_terms(v, bounds);
   add_numbers(v, e);
   e.function.body = kernel.anchor == Anchor::contraction ? contraction(v, bounds) : passes_over_rows(v, bounds);
   if (uses_tile_unit(kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
@@ -85,6 +129,7 @@ Emitted whole(Values& v, bool in_team) {
         prefetch_image(v, [&](const Access& a) { return is_stash(v, a) && !prefetched_by_tile(v, g, a); }, nullptr);
     before.insert(before.end(), stash.begin(), stash.end());
   }
+  before.insert(before.begin(), positions.begin(), positions.end());
   e.function.body.insert(e.function.body.begin(), before.begin(), before.end());
   finish(v, e);
   return e;
@@ -96,7 +141,7 @@ Emitted sum_over_images(Values& v) {
   Emitted e;
   const int rows = v.kernel.gemm.rows;
   e.function.name = v.kernel.name;
-  e.tasks = Emitted::Tasks::rows;
+  e.tasks = Emitted::Tasks::parts;
   e.parallel = rows;
   e.block = v.schedule.tile[rows];
   e.function.parameters = {{"const std::int64_t", "begin"}, {"const std::int64_t", "end"}};
@@ -107,6 +152,25 @@ Emitted sum_over_images(Values& v) {
   bounds[rows] = {name("begin"), name("end")};
   e.function.body = gradient.empty() ? contraction(v, bounds) : weight_gradient(v);
   finish(v, e, {gradient});
+  return e;
+}
+
+/// A block of a GEMM's columns for all images, which are its rows: its weights are read once.
+Emitted rows_of_images(Values& v) {
+  const Gemm& gemm = v.kernel.gemm;
+  Emitted e;
+  e.function.name = v.kernel.name;
+  e.function.noinline = v.target.lanes > 1;
+  e.tasks = Emitted::Tasks::parts;
+  e.parallel = gemm.columns;
+  e.block = v.columns_of_tile();
+  e.function.parameters = {{"const std::int64_t", "begin"}, {"const std::int64_t", "end"}};
+  add_images(v.kernel, e);
+  add_layer(v.kernel, e);
+  e.function.body = contraction(
+      v, {{gemm.columns, {name("begin"), name("end"), true}}, {gemm.rows, {integer(0), images(v.kernel)}}});
+  if (uses_tile_unit(v.kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
+  finish(v, e);
   return e;
 }
 
@@ -282,6 +346,7 @@ std::vector<Emitted> emit(const Plan& plan, int kernel, const Target& target, bo
   Values v(plan, kernel, target);
   const Tasks tasks = tasks_of(v.kernel);
   if (tasks == Tasks::rows) return {sum_over_images(v)};
+  if (tasks == Tasks::columns) return {rows_of_images(v)};
   if (tasks != Tasks::chunks) return {whole(v, in_team)};
   Emitted sums = partials(v);
   return {std::move(sums), reduce_partials(v)};

@@ -21,7 +21,7 @@ struct Emitted {
     images,  ///< one image: pointers are to its values, so that the text does not depend on where they lie
     points,  ///< one index of axis `parallel`
     blocks,  ///< begin, end over axis `parallel`
-    rows,    ///< the same in as many parts as there are threads, each of whole blocks
+    parts,   ///< the same in as many parts as there are threads, each of whole blocks
     chunks,  ///< chunk of the batch, and the batch
     batch,   ///< the batch alone
   } tasks = Tasks::once;

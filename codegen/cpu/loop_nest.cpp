@@ -60,8 +60,8 @@ Block nest(Values& v, const std::vector<int>& axes, const LoopBounds& bounds, in
     return b;
   }
   std::int64_t full = extent / lanes * lanes;
-  if (!range && full && (ways > 1 || extent > full)) {
-    v.along_row(b, ways, [&](Block& inside, const Expr& way) {
+  if (range ? ways > 1 : full && (ways > 1 || extent > full)) {
+    v.along_row(b, ways, range ? range->limit : nullptr, [&](Block& inside, const Expr& way) {
       if (ways > 1)
         leaf(inside, way);
       else

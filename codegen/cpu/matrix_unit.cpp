@@ -17,11 +17,11 @@ using tree::name;
 
 namespace {
 
-void pack_a(Values& v, Block& b, const GemmOperands& g, std::int64_t rows) {
-  b.push_back(
-      tree::declare("alignas(64) bf16", fmt::format("rows[{}]", std::max(rows, tile_side) * g.whole_k), nullptr));
+void pack_a(Values& v, Block& b, const GemmOperands& g, const Piece& rows) {
+  b.push_back(tree::declare("alignas(64) bf16", fmt::format("rows[{}]", std::max(rows.points, tile_side) * g.whole_k),
+                            nullptr));
   b.push_back(tree::evaluate(call("t_pack_left", {v.address(g.a.access, false), integer(g.a.across), integer(g.a.along),
-                                                  integer(rows), integer(g.k), name("rows"), integer(g.whole_k)})));
+                                                  rows.count(), integer(g.k), name("rows"), integer(g.whole_k)})));
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ Block before_tiles(Values& v, const GemmOperands& g) {
   Block b;
   if (v.kernel.gemm.rows < 0) {
     b.push_back(tree::evaluate(call("t_configure", {integer(1)})));
-    if (g.packs_a && !g.packs_k_blocks) pack_a(v, b, g, 1);
+    if (g.packs_a && !g.packs_k_blocks) pack_a(v, b, g, {1, 0});
   }
   if (!g.packs_all_of_b) return b;
   const std::int64_t columns = v.extent[v.kernel.gemm.columns];
@@ -51,7 +51,7 @@ Block before_tiles_of(Values& v, const GemmOperands& g, int axis, const Piece& p
   Block b;
   if (g.packs_k_blocks) return b;
   if (axis == v.kernel.gemm.rows) {
-    if (g.packs_a) pack_a(v, b, g, piece.points);
+    if (g.packs_a) pack_a(v, b, g, piece);
   } else if (axis == v.kernel.gemm.columns && g.packs_b() && !g.packs_all_of_b) {
     b.push_back(tree::declare("alignas(64) bf16", fmt::format("panel[{}]", tile_side * g.whole_k), nullptr));
     b.push_back(tree::evaluate(call("t_pack_right", {v.address(g.b.access, false), integer(g.b.along),
@@ -68,7 +68,7 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   if (g.packs_k_blocks) {
     b.push_back(sums("alignas(64) real"));
     b.push_back(tree::evaluate(call(
-        "t_product_in_blocks", {name("sums"), integer(down.points), integer(tile_vectors(v, across)),
+        "t_product_in_blocks", {name("sums"), down.count(), integer(tile_vectors(v, across)),
                                 v.address(g.a.access, false), integer(g.a.across), integer(g.a.along),
                                 v.address(g.b.access, false), integer(g.packs_b() ? g.b.along : 0), integer(g.k)})));
     stores_in_loops(v, b, tile, tile_side);
@@ -81,14 +81,14 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   // Weights lie in DRAM: prefetch the next panel while this one goes through the tiles.
   Expr ahead = name("nullptr");
   std::int64_t lines = 0;
-  if (const int r = v.kernel.gemm.rows; !g.packs_b() && r >= 0) {
+  if (const int r = v.kernel.gemm.rows; !g.packs_b() && r >= 0 && v.extent[r] >= 0) {
     const std::int64_t high = v.schedule.tile[r];
     const std::int64_t blocks = (v.extent[r] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
     ahead = panel + integer(tile_side * panel_k(v.kernel.gemm.dtype, g.k)) + v.along(r, lines * g.whole_k / high);
   }
   b.push_back(sums(v.kernel.gemm.dtype == DType::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
-  b.push_back(tree::evaluate(call("t_product", {name("sums"), integer(down.points), integer(tile_vectors(v, across)),
+  b.push_back(tree::evaluate(call("t_product", {name("sums"), down.count(), integer(tile_vectors(v, across)),
                                                 std::move(rows), integer(g.packs_a ? g.whole_k : g.a.across),
                                                 std::move(panel), integer(g.k), std::move(ahead), integer(lines)})));
   stores_in_loops(v, b, tile, tile_side);

@@ -263,7 +263,8 @@ void Values::unrolled(Block& b, const Tile& tile, const std::function<void(Block
   std::tie(tail, some) = kept_lanes;
 }
 
-void Values::along_row(Block& b, int ways, const std::function<void(Block&, const Expr& way)>& inside) {
+void Values::along_row(Block& b, int ways, const Expr& end,
+                       const std::function<void(Block&, const Expr& way)>& inside) {
   const std::string i = axis_name(vector);
   const std::int64_t points = extent[vector];
   Unrolled u;
@@ -275,7 +276,7 @@ void Values::along_row(Block& b, int ways, const std::function<void(Block&, cons
   inside(body, ways > 1 ? name("way") : integer(0));
   unrolled_ = around;
   b.insert(b.end(), u.before.begin(), u.before.end());
-  b.push_back(tree::each("along_row", fmt::format("{}, {}", points, ways), nullptr,
+  b.push_back(tree::each("along_row", fmt::format("{}, {}", points, ways), end,
                          {{"auto", i}, {"auto", ways > 1 ? "way" : ""}, {"auto", tail ? "some" : ""}}, std::move(body)));
   b.back().always_inline = true;
   std::tie(tail, some) = std::pair{nullptr, false};

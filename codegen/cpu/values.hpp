@@ -60,7 +60,9 @@ class Values : public ExprRenderer {
   void unrolled(tree::Block& b, const Tile& tile, const std::function<void(tree::Block&)>& inside);
   /// A loop along all of the vector axis, tail included, whose vectors reduce into `ways` interleaved accumulators in
   /// turns (simd/along_row.h). What an inner axis, which is the innermost one, does not change is computed before it.
-  void along_row(tree::Block& b, int ways, const std::function<void(tree::Block&, const tree::Expr& way)>& inside);
+  /// `end`: of whole turns, or of the axis, where the loop ends; null: with the axis.
+  void along_row(tree::Block& b, int ways, const tree::Expr& end,
+                 const std::function<void(tree::Block&, const tree::Expr& way)>& inside);
 
   /// Begins another function of the kernel, whose lanes run along another axis.
   void restart(int along_lanes);

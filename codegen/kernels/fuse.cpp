@@ -479,7 +479,8 @@ class Fuser {
 
   /// Kahn's algorithm in each region. Among what is ready, first what goes on with the running kind of work, so that
   /// long runs can be done image by image; then what does not depend on the batch, then image by image, sums over the
-  /// batch last; and in the graph's order.
+  /// batch last; and in the graph's order. Constants, as the zeros around a map, are stored when they are read first:
+  /// before, they would take memory.
   void order() {
     out_.order.resize(graph_.regions.size());
     for (std::size_t r = 0; r < graph_.regions.size(); ++r) order_region(static_cast<int>(r));
@@ -511,6 +512,7 @@ class Fuser {
       return -1;
     };
     std::vector<std::set<int>> needs(items.size());
+    std::vector<bool> constant(items.size(), true);  // an image's, which reads nothing
     for (std::size_t k = 0; k < items.size(); ++k) {
       std::set<NodeId> seen;
       std::vector<NodeId> todo = reads[k];
@@ -524,6 +526,7 @@ class Fuser {
           continue;
         }
         for (NodeId o : graph_[n].operands) todo.push_back(o);
+        if (graph_[n].operands.empty() && graph_[n].op != Op::constant) constant[k] = false;
       }
     }
     // Sums over the batch come before repeated blocks: gradients are final in the order in which backward meets them.
@@ -534,23 +537,34 @@ class Fuser {
       if (g.across_batch) return sums;
       return std::any_of(g.axes.begin(), g.axes.end(), [](const Axis& a) { return !a.dim.known(); }) ? 1 : 0;
     };
+    for (std::size_t k = 0; k < items.size(); ++k)
+      if (!needs[k].empty() || kind(items[k]) != 1) constant[k] = false;
     int running = 0;
     auto rank = [&](std::size_t k) {
       const int its = kind(items[k]);
       return std::make_tuple(its == running && its != sums ? 0 : 1, its, key[k]);
     };
     std::vector<bool> done(items.size(), false);
-    for (std::size_t placed = 0; placed < items.size(); ++placed) {
+    const auto place = [&](int k) {
+      if (done[k]) return;
+      done[k] = true;
+      out_.order[r].push_back(items[k]);
+    };
+    for (auto computed = std::count(constant.begin(), constant.end(), false); computed > 0; --computed) {
       int next = -1;
       for (std::size_t k = 0; k < items.size(); ++k) {
-        if (done[k] || std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[d]; })) continue;
+        if (done[k] || constant[k] ||
+            std::any_of(needs[k].begin(), needs[k].end(), [&](int d) { return !done[d] && !constant[d]; }))
+          continue;
         if (next < 0 || rank(k) < rank(static_cast<std::size_t>(next))) next = static_cast<int>(k);
       }
       if (next < 0) throw Error("the kernels of the graph depend on each other in a circle");
-      done[next] = true;
+      for (const int d : needs[next])
+        if (constant[d]) place(d);
+      place(next);
       running = kind(items[next]);
-      out_.order[r].push_back(items[next]);
     }
+    for (std::size_t k = 0; k < items.size(); ++k) place(static_cast<int>(k));  // what only the caller reads
   }
 
   const Graph& graph_;

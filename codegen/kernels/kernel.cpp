@@ -75,6 +75,7 @@ void remove_kernels(KernelProgram& program, const std::set<int>& gone) {
 Tasks tasks_of(const Kernel& kernel) {
   if (kernel.across_batch && kernel.gemm.columns >= 0) return Tasks::rows;
   if (kernel.across_batch) return kernel.axes.size() > 1 ? Tasks::chunks : Tasks::serial;
+  if (kernel.gemm.rows >= 0 && !kernel.axes[kernel.gemm.rows].dim.known()) return Tasks::columns;
   const bool images = std::any_of(kernel.axes.begin(), kernel.axes.end(), [](const Axis& a) { return !a.dim.known(); });
   return images ? Tasks::images : Tasks::once;
 }

@@ -86,7 +86,10 @@ std::string_view kind_name(Fused::Kind kind) {
 void print_kernel(std::string& out, const KernelProgram& p, const Kernel& k, const std::string& indent) {
   auto named = [&](bool inner) {
     return k.axes | ranges::views::filter([=](const Axis& a) { return a.inner == inner; }) |
-           ranges::views::transform([](const Axis& a) { return fmt::format("{} < {}", a.name, to_string(a.dim)); }) |
+           ranges::views::transform([&](const Axis& a) {
+             const std::string last = a.last.valid() ? fmt::format(" up to {}", p.tensors[a.last].name) : "";
+             return fmt::format("{} < {}{}", a.name, to_string(a.dim), last);
+           }) |
            ranges::to<std::vector<std::string>>();
   };
   out += fmt::format("{}{} {} [{}]", indent, anchor_name(k.anchor), k.name, fmt::join(named(false), ", "));

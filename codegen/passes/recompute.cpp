@@ -20,8 +20,10 @@ class Recomputer {
  public:
   Recomputer(const Graph& graph, std::int64_t large)
       : graph_(graph), large_(large), kept_(graph.nodes.size(), false), again_(graph.nodes.size(), false) {
-    for (const Node& n : graph.nodes)
-      for (NodeId o : n.operands) kept_[at(o)] = kept_[at(o)] || crosses(n, o);
+    for (const graph::Output& o : graph.outputs)
+      if (o.kind == graph::Output::Kind::loss) loss_ = o.node;
+    for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+      for (NodeId o : graph.nodes[i].operands) kept_[at(o)] = kept_[at(o)] || crosses(static_cast<NodeId>(i), o);
     // Ascending: what a value is made of has been decided before the value.
     for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
       const Node& n = graph.nodes[i];
@@ -40,7 +42,7 @@ class Recomputer {
     return rewrite(graph_, [&](Builder& b, Node n, NodeId old) {
       for (std::size_t k = 0; k < n.operands.size(); ++k) {
         const NodeId o = graph_[old].operands[k];
-        if (!again_[at(o)] || !crosses(graph_[old], o)) continue;
+        if (!again_[at(o)] || !crosses(old, o)) continue;
         auto [clone, fresh] = clones_.try_emplace({n.region, o}, graph::none);
         if (fresh) clone->second = b.unary(Op::copy, clone_of(b, o));
         n.operands[k] = clone->second;
@@ -50,10 +52,12 @@ class Recomputer {
   }
 
  private:
-  /// Whether a node of a backward region reads a value of the forward pass.
-  bool crosses(const Node& reader, NodeId o) const {
-    const int mirror = graph_.regions[reader.region].mirror;
-    return mirror != graph::none && graph_[o].region == mirror;
+  /// Whether a node of the backward pass reads a value of the forward pass: of the region that its own mirrors or,
+  /// outside of all regions, of what comes before the loss.
+  bool crosses(NodeId reader, NodeId o) const {
+    const int region = graph_[reader].region, mirror = graph_.regions[region].mirror;
+    if (mirror != graph::none) return graph_[o].region == mirror;
+    return region == 0 && graph_[o].region == 0 && loss_ != graph::none && reader > loss_ && o <= loss_;
   }
   bool stays(NodeId id) const { return graph_[id].op == Op::parameter || (kept_[at(id)] && !again_[at(id)]); }
 
@@ -103,6 +107,7 @@ class Recomputer {
 
   const Graph& graph_;
   std::int64_t large_;
+  NodeId loss_ = graph::none;
   std::vector<bool> kept_;   ///< by node: the backward pass reads it
   std::vector<bool> again_;  ///< by node: and computes it again
   std::map<NodeId, NodeId> new_;

@@ -243,6 +243,29 @@ class Stepping {
     return same_at_all_;
   }
 
+  /// Whether softmaxes over the keys alone read the masked scores, and sums over the keys what these give: so that
+  /// nothing depends on scores at later positions.
+  bool only_weighs(NodeId masked, int keys) const {
+    return all_readers(masked, [&](const Node& n, NodeId reader) {
+      return n.op == Op::softmax && n.axes[0] == keys && only_summed(reader, keys);
+    });
+  }
+  bool only_summed(NodeId weights, int keys) const {
+    return all_readers(weights, [&](const Node& n, NodeId reader) {
+      if (n.op == Op::multiply) return n.shape == old_[weights].shape && only_summed(reader, keys);
+      if (n.op != Op::einsum) return false;
+      for (std::size_t k = 0; k < n.operands.size(); ++k)
+        if (n.operands[k] == weights && ranges::contains(n.letters.back(), n.letters[k][keys])) return false;
+      return true;
+    });
+  }
+  template <class F>
+  bool all_readers(NodeId id, const F& fits) const {
+    for (std::size_t i = at(id) + 1; i < old_.nodes.size(); ++i)
+      if (ranges::contains(old_.nodes[i].operands, id) && !fits(old_.nodes[i], static_cast<NodeId>(i))) return false;
+    return !ranges::contains(old_.outputs, id, &graph::Output::node);
+  }
+
   /// Whether whatever reads the scores reads them behind a mask. `axes`: of queries and keys.
   bool is_masked(NodeId id, const std::vector<int>& axes) const {
     bool read = false;
@@ -251,8 +274,9 @@ class Stepping {
       if (!ranges::contains(n.operands, id)) continue;
       read = true;
       if (!is_elementwise(n.op)) return false;
-      if (is_causal_select(n, axes) && n.operands[1] == id) continue;
-      if (!is_masked(static_cast<NodeId>(i), axes)) return false;
+      const auto reader = static_cast<NodeId>(i);
+      const bool masks = is_causal_select(n, axes) && n.operands[1] == id;
+      if (masks ? !only_weighs(reader, axes[1]) : !is_masked(reader, axes)) return false;
     }
     return read;
   }

@@ -135,6 +135,24 @@ class Finder {
     return {};
   }
 
+  /// A weight of so many values is read once for all images of a batch that have one row each: with fewer, which stay
+  /// in L1 and L2 from one image to the next, threads would wait for each other longer than reading takes.
+  static constexpr std::int64_t least_weights = 1 << 15;
+
+  /// The outer axis of the images; -1: there is none.
+  static int batch_of(const Kernel& k) {
+    for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
+      if (!k.axes[a].inner && !known(k, a)) return a;
+    return -1;
+  }
+
+  /// Whether an integer names the one row of the right factor that is not multiplied by 0.
+  static bool picks_rows(const Kernel& k) {
+    const Expression& product = k.expressions[k.steps.front().value];
+    const auto equals = [&](ExprId e) { return k.expressions[e].kind == Expression::Kind::index_equals; };
+    return equals(product.a) || equals(product.b);
+  }
+
   Gemm find(const Kernel& k) const {
     if (k.anchor != Anchor::contraction || !k.steps.front().reduces || k.steps.size() != 2) return {};
     const Expression& product = k.expressions[k.steps.front().value];
@@ -155,6 +173,10 @@ class Finder {
         if (a != columns && !k.axes[a].inner && known(k, a) && !depends(k, right, a) &&
             (found.rows < 0 || size_of(k, a) > size_of(k, found.rows)))
           found.rows = a;
+      if (traits_of(p_.kind).steps && (found.rows < 0 || size_of(k, found.rows) == 1))
+        if (const int images = batch_of(k); images >= 0 && depth * size_of(k, columns) >= least_weights &&
+                                            !depends(k, right, images) && !picks_rows(k))
+          found.rows = images;
       if (k.across_batch && !sums_in_place(k, found)) continue;
       return found;
     }
@@ -335,7 +357,7 @@ bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, co
 /// it holds all rows.
 std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
   const Gemm& p = kernel.gemm;
-  if (p.rows < 0 || !reduces_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
+  if (p.rows < 0 || !known(kernel, p.rows) || !reduces_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over) depth *= size_of(kernel, a);
   const std::int64_t rows = size_of(kernel, p.rows);
@@ -410,6 +432,10 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
     s.tile[p.rows] = rows;
     s.parallel = p.rows;
     s.block = std::max<std::int64_t>(2, rows);  // 1 would be an image
+    return s;
+  }
+  if (tasks_of(kernel) == Tasks::columns) {
+    s.tile[p.rows] = tiles ? tile_side : most;
     return s;
   }
   if (p.rows >= 0) {

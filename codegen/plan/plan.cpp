@@ -18,6 +18,7 @@
 #include "codegen/plan/layout.hpp"
 #include "codegen/plan/memory.hpp"
 #include "codegen/plan/microbatch.hpp"
+#include "codegen/plan/positions.hpp"
 
 namespace tessera::codegen {
 
@@ -43,7 +44,10 @@ const std::vector<Pass>& cpu_passes() {
        [](const KernelProgram& p) { return traits_of(p.kind).trains; },
        [](KernelProgram& p) { p.groups = accumulate_microbatches(p); }},
       {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_gemms,
-       attend_in_blocks}};
+       attend_in_blocks},
+      {"positions", "a step reads caches up to its position",
+       [](const KernelProgram& p) { return traits_of(p.kind).steps && p.precision == Precision::fp32; },
+       stop_at_position}};
   return passes;
 }
 
@@ -86,13 +90,15 @@ namespace {
 /// Rows, depth (of an image) and columns: "197 x 192 x 768".
 std::string sizes_of_product(const Kernel& kernel) {
   const auto size = [&](int axis) { return axis < 0 ? 1 : kernel.axes[axis].dim.value(); };
+  const bool of_batch = tasks_of(kernel) == Tasks::columns;
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over)
     if (kernel.axes[a].dim.known()) depth *= size(a);
   std::int64_t taps = 1;
   for (int a = 0; kernel.gemm.windows && a < static_cast<int>(kernel.axes.size()); ++a)
     if (!kernel.axes[a].inner && a != kernel.gemm.rows && a != kernel.gemm.columns) taps *= size(a);
-  return fmt::format("{} x {} x {}", size(kernel.gemm.rows), depth, size(kernel.gemm.columns) * taps);
+  return fmt::format("{} x {} x {}", of_batch ? "batch" : std::to_string(size(kernel.gemm.rows)), depth,
+                     size(kernel.gemm.columns) * taps);
 }
 
 std::string print(const Kernel& kernel, const Schedule& s) {

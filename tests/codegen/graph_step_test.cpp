@@ -18,7 +18,7 @@ using graph::Graph;
 using graph::Node;
 using graph::Op;
 
-enum class Kind { causal, shows_later, mean_of_tokens };
+enum class Kind { causal, shows_later, sums_exponentials, mean_of_tokens };
 
 /// Attention of one head over four tokens, whose keys and values are the tokens themselves.
 template <Kind kind>
@@ -37,14 +37,17 @@ struct Sequence : Module {
     const Tensor<B, T, D> x = table(tokens) + positions;
     const auto keys = rename<1>(x, J);
     const auto scores = einsum<"b i d, b j d -> b i j">(x, keys);
+    const auto weights = softmax<-1>(mask_scores(scores, causal_mask<T, J>()));
     const auto mixed = [&] {
       if constexpr (kind == Kind::shows_later)
         return einsum<"b i j, b j d -> b i d">(softmax<-1>(scores), keys);
       else
-        return einsum<"b i j, b j d -> b i d">(softmax<-1>(mask_scores(scores, causal_mask<T, J>())), keys);
+        return einsum<"b i j, b j d -> b i d">(weights, keys);
     }();
     if constexpr (kind == Kind::mean_of_tokens)
       return mean<1>(mixed);
+    else if constexpr (kind == Kind::sums_exponentials)
+      return mixed + repeat<"b i -> b i d">(sum<2>(exp(weights)), "d"_is(D));
     else
       return mixed;
   }
@@ -71,6 +74,10 @@ TEST(Stepped, AModelThatLooksAheadHasNone) {
   for (Node& n : g.nodes)
     if (n.op == Op::table) n.data.at(1) = 1;  // the first query sees the second key
   EXPECT_FALSE(codegen::stepped(g).has_value());
+}
+
+TEST(Stepped, AModelWhoseWeightsOfLaterTokensCountHasNone) {  // exp of such a weight is 1
+  EXPECT_FALSE(codegen::stepped(trace<Sequence<Kind::sums_exponentials>>("sequence")).has_value());
 }
 
 TEST(Stepped, AModelThatGivesNoRowForEachTokenHasNone) {

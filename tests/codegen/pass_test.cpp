@@ -10,6 +10,7 @@
 #include "codegen/kernels/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
 #include "dsl/trace.hpp"
+#include "models/taming.hpp"
 #include "models/vit.hpp"
 #include "models/vit_relpos.hpp"
 
@@ -47,6 +48,15 @@ std::vector<KernelProgram> programs(Precision precision, const std::vector<codeg
 }
 std::vector<KernelProgram> programs_for_cpu() { return programs<Vit>(Precision::fp32, codegen::cpu_graph_passes()); }
 
+/// A step of a model of sequences whose caches are two blocks of positions.
+KernelProgram step_of_sequence() {
+  const graph::Graph declared =
+      trace<models::Gpt<{.codes = 32, .positions = 128, .layers = 1, .heads = 1, .width = 32}>>("gpt");
+  return codegen::lower(codegen::passed(codegen::passed(declared, codegen::program_passes(ProgramKind::step)),
+                                        codegen::primitive_passes()),
+                        ProgramKind::step);
+}
+
 /// All that passes change: kernels and their order, and how tensors are stored, which the kernels' text does not say.
 std::string text_of(const KernelProgram& planned) {
   std::string text = print(planned) + (planned.groups ? "in groups\n" : "");
@@ -63,7 +73,8 @@ std::string on_gpu(const KernelProgram& program, const PassOptions& options) {
 }
 
 TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
-  const std::vector<KernelProgram> all = programs_for_cpu();
+  std::vector<KernelProgram> all = programs_for_cpu();
+  all.push_back(step_of_sequence());
   std::vector<std::string> whole;
   for (const KernelProgram& program : all) whole.push_back(on_cpu(program, {}));
   for (const Pass& pass : codegen::cpu_passes()) {
@@ -190,7 +201,7 @@ TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
   EXPECT_EQ(run({"--out", out, "--disable-pass", "fusing"}, 1),
             "vit: there is no pass fusing: choose from dead_slices, recompute, columns_innermost, matrix_products, "
             "constant_folding, packed_parameters, bias_gradients, dropout_mask, "
-            "microbatch, attention, attention_gradient, attention_recompute, merge_sums, residual_epilogue, "
+            "microbatch, attention, positions, attention_gradient, attention_recompute, merge_sums, residual_epilogue, "
             "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");
   EXPECT_EQ(run({"--out", out, "--disable-pass", "bf16_storage"}, 1),
             "vit: the pass bf16_storage cannot be left out: what comes behind it relies on it\n");

@@ -26,6 +26,7 @@ tessera::test::DeclaredModels tessera::test::golden_models() {
       TESSERA_DECLARED(tessera::test::SmallVqganEncode),
       TESSERA_DECLARED(tessera::test::SmallVqganDecode),
       TESSERA_DECLARED(tessera::models::GoldenGpt),
+      TESSERA_DECLARED(tessera::models::LongGpt),
       TESSERA_DECLARED(tessera::models::OpenClip),
       TESSERA_DECLARED(tessera::test::SmallVqganGenerator),
       TESSERA_DECLARED(tessera::test::SmallVqganDiscriminator),

@@ -1,14 +1,21 @@
 /// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it, so
-/// that one addition need not wait for another, and its lanes, a constant once f is inlined.
+/// that one addition need not wait for another, and its lanes, a constant once f is inlined. `end`, if it is not n, ends
+/// whole turns of the accumulators: vectors behind it are left out.
 template <int n, int ways, class F>
-[[gnu::always_inline]] static inline void along_row(const F& f) {
+[[gnu::always_inline]] static inline void along_row(std::int64_t end, const F& f) {
   constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
   constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
-  for (std::int64_t i = 0; i < rest; i += turn)
+  for (std::int64_t i = 0; i < std::min(end, rest); i += turn)
     unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  if (end <= rest) return;
   if constexpr (rest < whole)
     unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
   if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
+}
+/// The same of all vectors.
+template <int n, int ways, class F>
+[[gnu::always_inline]] static inline void along_row(const F& f) {
+  along_row<n, ways>(n, f);
 }
 // Of its last vector, with `other`, which changes nothing, in the lanes that are not in use.
 [[maybe_unused]] static inline vec v_keep_some(vec x, int n, real other) {
