@@ -37,13 +37,13 @@ struct Sequence : Module {
     const Tensor<B, T, D> x = table(tokens) + positions;
     const auto keys = rename<1>(x, J);
     const auto scores = einsum<"b i d, b j d -> b i j">(x, keys);
-    const auto weights = softmax<-1>(mask_scores(scores, causal_mask<T, J>()));
-    const auto mixed = [&] {
+    const auto weights = [&] {
       if constexpr (kind == Kind::shows_later)
-        return einsum<"b i j, b j d -> b i d">(softmax<-1>(scores), keys);
+        return softmax<-1>(scores);
       else
-        return einsum<"b i j, b j d -> b i d">(weights, keys);
+        return softmax<-1>(mask_scores(scores, causal_mask<T, J>()));
     }();
+    const auto mixed = einsum<"b i j, b j d -> b i d">(weights, keys);
     if constexpr (kind == Kind::mean_of_tokens)
       return mean<1>(mixed);
     else if constexpr (kind == Kind::sums_exponentials)
