@@ -58,11 +58,10 @@ void prefetch_panel_for_images(Values& v, Block& b, const Tile& tile, const Gemm
   const Expr ahead =
       next + tree::binary("/", image, integer(high)) * (g.k * lines * line) + v.along(g.k_axis, lines * line);
   const Expr whole = tree::binary("==", pieces_of(v.kernel, tile).second.count(), integer(high));
-  b.push_back(tree::when(
-      tree::binary("&&", whole, tree::binary("<", image, integer(tiles * high))),
-      {tree::unroll("line", integer(lines),
-                    {tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)),
-                                                          ahead + name("line") * line}))})}));
+  b.push_back(tree::when(tree::binary("&&", whole, tree::binary("<", image, integer(tiles * high))),
+                         {tree::unroll("line", integer(lines),
+                                       {tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)),
+                                                                             ahead + name("line") * line}))})}));
 }
 
 }  // namespace

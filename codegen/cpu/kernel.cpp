@@ -49,8 +49,8 @@ Block stop_at_position(Values& v, LoopBounds& bounds) {
     const bool sums = v.kernel.anchor == Anchor::contraction && axis.inner && static_cast<int>(a) != v.vector;
     const Expr block = tree::binary("/", at, integer(position_block)) * position_block + integer(position_block);
     bounds[static_cast<int>(a)] = {integer(0), name("seen"), true};
-    return {tree::declare("const std::int64_t", "seen",
-                          sums ? at + integer(1) : tree::least(integer(v.extent[a]), block))};
+    return {
+        tree::declare("const std::int64_t", "seen", sums ? at + integer(1) : tree::least(integer(v.extent[a]), block))};
   }
   return {};
 }
@@ -167,8 +167,8 @@ Emitted rows_of_images(Values& v) {
   e.function.parameters = {{"const std::int64_t", "begin"}, {"const std::int64_t", "end"}};
   add_images(v.kernel, e);
   add_layer(v.kernel, e);
-  e.function.body = contraction(
-      v, {{gemm.columns, {name("begin"), name("end"), true}}, {gemm.rows, {integer(0), images(v.kernel)}}});
+  e.function.body =
+      contraction(v, {{gemm.columns, {name("begin"), name("end"), true}}, {gemm.rows, {integer(0), images(v.kernel)}}});
   if (uses_tile_unit(v.kernel, v.target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
   finish(v, e);
   return e;

@@ -100,7 +100,7 @@ struct Axis {
   Dim dim;
   bool inner = false;
   ExprId only{};  ///< of a kernel that writes one row of a cache: the load of the integer that the axis stands at alone
-  TensorId last{};  ///< of positions: an integer, behind which nothing along the axis is read or counts; none: all count
+  TensorId last{};  ///< of positions: an integer, behind which nothing along the axis is read; none: all is
 };
 
 /// A contraction as a GEMM: for each point of the other outer axes, every element [row, column] sums products
@@ -183,12 +183,12 @@ void for_each_access(const Kernel& k, F f) {
 
 /// What a kernel's work can be partitioned by.
 enum class Tasks : std::uint8_t {
-  once,    ///< it does not depend on the batch
-  images,  ///< image by image, touching nothing of another image
-  chunks,  ///< it sums over the batch: partial sums over fixed chunks of it, then their ordered sum
-  rows,    ///< it is a GEMM summed over the batch: by blocks of its rows, image after image
+  once,     ///< it does not depend on the batch
+  images,   ///< image by image, touching nothing of another image
+  chunks,   ///< it sums over the batch: partial sums over fixed chunks of it, then their ordered sum
+  rows,     ///< it is a GEMM summed over the batch: by blocks of its rows, image after image
   columns,  ///< it is a GEMM whose rows are the images: by blocks of its columns, all images at once
-  serial,  ///< it sums a few numbers over the batch
+  serial,   ///< it sums a few numbers over the batch
 };
 Tasks tasks_of(const Kernel& kernel);
 

@@ -174,8 +174,8 @@ class Finder {
             (found.rows < 0 || size_of(k, a) > size_of(k, found.rows)))
           found.rows = a;
       if (traits_of(p_.kind).steps && (found.rows < 0 || size_of(k, found.rows) == 1))
-        if (const int images = batch_of(k); images >= 0 && depth * size_of(k, columns) >= least_weights &&
-                                            !depends(k, right, images) && !picks_rows(k))
+        if (const int images = batch_of(k);
+            images >= 0 && depth * size_of(k, columns) >= least_weights && !depends(k, right, images) && !picks_rows(k))
           found.rows = images;
       if (k.across_batch && !sums_in_place(k, found)) continue;
       return found;
@@ -357,7 +357,9 @@ bool sums_wait_in_store(const KernelProgram& program, const Layouts& layouts, co
 /// it holds all rows.
 std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel) {
   const Gemm& p = kernel.gemm;
-  if (p.rows < 0 || !known(kernel, p.rows) || !reduces_one_axis(kernel) || !sums_wait_in_store(program, layouts, kernel)) return 0;
+  if (p.rows < 0 || !known(kernel, p.rows) || !reduces_one_axis(kernel) ||
+      !sums_wait_in_store(program, layouts, kernel))
+    return 0;
   std::int64_t depth = 1;
   for (int a : kernel.steps.front().over) depth *= size_of(kernel, a);
   const std::int64_t rows = size_of(kernel, p.rows);

@@ -73,16 +73,16 @@ std::vector<Numbers> rows_of(const Steps& m, std::int64_t batch, int threads) {
 #endif
   const Numbers parameters = parameters_of(m);
   Numbers packed(static_cast<std::size_t>(m.packed)), cache = nan_of_bytes(m.cache(batch)),
-                                                     scratch = nan_of_bytes(m.scratch(batch)),
-                                                     logits(static_cast<std::size_t>(batch * codes));
+                                                      scratch = nan_of_bytes(m.scratch(batch)),
+                                                      logits(static_cast<std::size_t>(batch * codes));
   EXPECT_EQ(m.pack(parameters.data(), packed.data()), 0);
   std::vector<Numbers> rows(static_cast<std::size_t>(batch));
   for (std::int64_t t = 0; t < positions; ++t) {
     std::vector<std::int32_t> tokens;
     for (std::int64_t image = 0; image < batch; ++image) tokens.push_back(token(image, t));
-    EXPECT_EQ(m.step(parameters.data(), packed.data(), cache.data(), t, tokens.data(), batch, logits.data(),
-                     scratch.data()),
-              0);
+    EXPECT_EQ(
+        m.step(parameters.data(), packed.data(), cache.data(), t, tokens.data(), batch, logits.data(), scratch.data()),
+        0);
     for (std::int64_t image = 0; image < batch; ++image)
       rows[static_cast<std::size_t>(image)].insert(rows[static_cast<std::size_t>(image)].end(),
                                                    logits.begin() + image * codes,
@@ -122,7 +122,8 @@ TEST(TamingSteps, HaveTheBitsOfTheFullPass) {
     std::vector<std::int32_t> tokens;
     for (std::int64_t image = 0; image < batch; ++image)
       for (std::int64_t t = 0; t < positions; ++t) tokens.push_back(token(image, t));
-    ASSERT_EQ(gpt_long_forward(parameters.data(), packed.data(), tokens.data(), batch, whole.data(), scratch.data()), 0);
+    ASSERT_EQ(gpt_long_forward(parameters.data(), packed.data(), tokens.data(), batch, whole.data(), scratch.data()),
+              0);
     for (std::int64_t image = 0; image < batch; ++image) {
       const auto first = whole.begin() + image * positions * codes;
       EXPECT_EQ(different(rows[static_cast<std::size_t>(image)], {first, first + positions * codes}), 0)

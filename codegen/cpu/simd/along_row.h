@@ -1,6 +1,6 @@
-/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it, so
-/// that one addition need not wait for another, and its lanes, a constant once f is inlined. `end`, if it is not n, ends
-/// whole turns of the accumulators: vectors behind it are left out.
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it,
+/// so that one addition need not wait for another, and its lanes, a constant once f is inlined. `end`, if it is not n,
+/// ends whole turns of the accumulators: vectors behind it are left out.
 template <int n, int ways, class F>
 [[gnu::always_inline]] static inline void along_row(std::int64_t end, const F& f) {
   constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
