@@ -35,20 +35,9 @@ namespace {
 std::string_view simd(std::string_view text) { return embedded(fmt::format("cpu/simd/{}.h", text)); }
 
 /// What entry points call and read of the texts before them.
-const std::set<std::string> entry_names{"std::min<std::int64_t>",
-                                        "share",
-                                        "threads",
-                                        "each_image",
-                                        "group_of",
-                                        "chunks_of",
-                                        "group.first",
-                                        "group.images",
-                                        "group.chunk",
-                                        "group.end",
-                                        "team.first",
-                                        "team.alone",
-                                        "bf16_at",
-                                        "int8_at"};
+const std::set<std::string> entry_names{
+    "std::min<std::int64_t>", "share",       "threads",   "each_image", "group_of",   "chunks_of", "group.first",
+    "group.images",           "group.chunk", "group.end", "team.first", "team.alone", "bf16_at",   "int8_at"};
 
 /// Gradients that no stage behind one of the top level writes any more; in a loop over layers: no pass behind that of
 /// their layer.
@@ -250,9 +239,13 @@ class File : EntryWriter {
       return s.kind == tree::Statement::Kind::declare || s.kind == tree::Statement::Kind::comment;
     };
     const auto has = [](const auto& all, const auto& one) {
-      return ranges::any_of(all, [&](const tree::Statement& s) { return s.name == one.name && tree::print(s.value) == tree::print(one.value); });
+      return ranges::any_of(all, [&](const tree::Statement& s) {
+        return s.name == one.name && tree::print(s.value) == tree::print(one.value);
+      });
     };
-    const auto passed = [&](const tree::Parameter& p) { return ranges::contains(f.parameters, p.name, &tree::Parameter::name); };
+    const auto passed = [&](const tree::Parameter& p) {
+      return ranges::contains(f.parameters, p.name, &tree::Parameter::name);
+    };
     const std::size_t begin = ranges::find_if_not(f.body, declares) - f.body.begin();
     Block first(f.body.begin(), f.body.begin() + begin), rest(f.body.begin() + begin, f.body.end()), forward;
     for (const tree::Statement& s : forward_.body) {
@@ -275,8 +268,8 @@ class File : EntryWriter {
     f.body = std::move(body);
   }
 
-  /// What stands behind the statements of `prefix`, with the loops and declarations around it; nothing where `whole` does
-  /// not begin with them.
+  /// What stands behind the statements of `prefix`, with the loops and declarations around it; nothing where `whole`
+  /// does not begin with them.
   static std::optional<Block> behind_prefix(const Block& prefix, const Block& whole) {
     Block behind, declared;
     std::size_t at = 0;

@@ -43,8 +43,8 @@ bool rank_one_update(Values& v, Block& b, const Tile& tile) {
   if (v.step(0).reduction != Reduction::sum || product.kind != Expression::Kind::op ||
       product.op != graph::Op::multiply)
     return false;
-  const bool swapped = v.expression(product.a).kind == Expression::Kind::load &&
-                       v.lane_step(v.expression(product.a).access) == 1;
+  const bool swapped =
+      v.expression(product.a).kind == Expression::Kind::load && v.lane_step(v.expression(product.a).access) == 1;
   const Expression &left = v.expression(swapped ? product.b : product.a),
                    &right = v.expression(swapped ? product.a : product.b);
   for (const Expression* operand : {&left, &right})
@@ -156,14 +156,14 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   });
 }
 
-/// Takes the function of an expensive epilogue out of a lambda over the number of rows: one is compiled for all numbers.
+/// Takes the function of an expensive epilogue out of a lambda over the number of rows: one is compiled for all
+/// numbers.
 Block outlined_epilogue(Block& tile, const std::string& row) {
   const auto at = ranges::find_if(tile, &tree::Statement::noinline);
   if (at == tile.end()) return {};
   tree::Statement epilogue = std::move(*at);
   tile.erase(at);
-  epilogue.parameters.insert(epilogue.parameters.end(),
-                             {{"const int", "rows"}, {"const std::int64_t", row}});
+  epilogue.parameters.insert(epilogue.parameters.end(), {{"const int", "rows"}, {"const std::int64_t", row}});
   std::vector<Expr> passed = tile.back().value->operands;
   passed.insert(passed.end(), {name("rows"), name(row)});
   tile.back().value = call(epilogue.name, std::move(passed));

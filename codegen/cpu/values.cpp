@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
-#include <utility>
-
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
+#include <tuple>
+#include <utility>
 
 #include "codegen/error.hpp"
 #include "codegen/passes/op.hpp"
@@ -95,8 +94,8 @@ void Values::dense_store(Block& b, Expr at, Expr value, bool uniform, const std:
   else if (!tail)
     b.push_back(tree::evaluate(call("v_store" + of, {std::move(at), std::move(value)})));
   else
-    b.push_back(tree::evaluate(
-        call((some ? "v_store_some" : "v_store_n") + of, {std::move(at), std::move(value), tail})));
+    b.push_back(
+        tree::evaluate(call((some ? "v_store_some" : "v_store_n") + of, {std::move(at), std::move(value), tail})));
 }
 
 std::vector<std::int64_t> Values::offsets_of_outer() const {
@@ -276,7 +275,8 @@ void Values::along_row(Block& b, int ways, const std::function<void(Block&, cons
   unrolled_ = around;
   b.insert(b.end(), u.before.begin(), u.before.end());
   b.push_back(tree::each("along_row", fmt::format("{}, {}", points, ways), nullptr,
-                         {{"auto", i}, {"auto", ways > 1 ? "way" : ""}, {"auto", tail ? "some" : ""}}, std::move(body)));
+                         {{"auto", i}, {"auto", ways > 1 ? "way" : ""}, {"auto", tail ? "some" : ""}},
+                         std::move(body)));
   b.back().always_inline = true;
   std::tie(tail, some) = std::pair{nullptr, false};
 }

@@ -102,7 +102,7 @@ class Values : public ExprRenderer {
   int vector;                        ///< axis across lanes; -1: none
   std::vector<std::int64_t> extent;  ///< by axis; -1: the batch
   std::vector<Place> place;
-  tree::Expr tail;   ///< lanes in use; null: all
+  tree::Expr tail;    ///< lanes in use; null: all
   bool some = false;  ///< whether a tail may be all lanes nevertheless
   /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
   /// on the stack, a block of them.
