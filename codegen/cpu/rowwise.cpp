@@ -268,8 +268,7 @@ tree::Statement passes_over_group(Values& v, const std::vector<Pass>& passes, co
       const std::string statistic = name_of_statistic(v, e);
       const std::string of_rows = statistic + "s";
       if (rows.one()) {
-        statements.push_back(
-            tree::declare("const vec", statistic, call("v_set", {tree::index(name(of_rows), which)})));
+        statements.push_back(tree::declare("const vec", statistic, call("v_set", {tree::index(name(of_rows), which)})));
         statistics[e] = name(statistic);
       } else {
         statements.push_back(tree::declare(fmt::format("const RowStatistic<{}>", tree::print(rows.count())), statistic,

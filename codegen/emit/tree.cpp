@@ -310,7 +310,8 @@ class Checker {
   }
   void use(const std::string& n) const {
     const std::string without_arguments = n.substr(0, n.find('<'));
-    if (!names_.contains(n) && !known_.contains(n) && !known_.contains(without_arguments) && !n.starts_with("constant<"))
+    if (!names_.contains(n) && !known_.contains(n) && !known_.contains(without_arguments) &&
+        !n.starts_with("constant<"))
       throw Error(fmt::format("emitted function {} uses {}, which nothing declares", function_.name, n));
   }
   void expression(const Expr& e) const {
@@ -324,7 +325,8 @@ class Checker {
     const std::size_t outer = declared_.size();
     for (const Statement& s : b) {
       expression(s.value);
-      if (s.kind == Statement::Kind::assign || (s.kind == Statement::Kind::each && s.name != "unroll")) use(variable_of(s));
+      if (s.kind == Statement::Kind::assign || (s.kind == Statement::Kind::each && s.name != "unroll"))
+        use(variable_of(s));
       if (s.kind == Statement::Kind::declare || s.kind == Statement::Kind::lambda) add(variable_of(s));
       const std::size_t here = declared_.size();
       if (s.kind == Statement::Kind::loop) add(s.name);

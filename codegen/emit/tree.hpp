@@ -72,9 +72,9 @@ struct Statement {
   Expr value;        ///< initial value, assigned value, call, condition, returned value; each: first argument, or null
   Expr limit;        ///< loop: runs while `limit` holds
   std::int64_t step = 1;
-  bool noinline = false;              ///< of a lambda: compilers shall not inline it
-  std::string note;                   ///< of a declaration: a comment behind it, or above where that is too long
-  bool always_inline = false;         ///< of a lambda that is passed on: compilers shall inline it wherever it is called
+  bool noinline = false;       ///< of a lambda: compilers shall not inline it
+  std::string note;            ///< of a declaration: a comment behind it, or above where that is too long
+  bool always_inline = false;  ///< of a lambda that is passed on: compilers shall inline it wherever it is called
   std::vector<Parameter> parameters;  ///< of a lambda; unused ones have no name
   Block body, otherwise;              ///< `otherwise`: of a condition
 };
@@ -89,7 +89,8 @@ Statement loop(std::string type, std::string name, Expr from, Expr while_true, s
 /// A loop that compilers unroll: `unroll<turns>([&](auto name) { body });` of simd/unroll.h. One whose body is nothing
 /// but another unrolled loop becomes one with it.
 Statement unroll(std::string name, const Expr& turns, Block body);
-/// function<arguments>(first, [&](parameters) { body }); of a function that calls the lambda, at several places perhaps.
+/// function<arguments>(first, [&](parameters) { body }); of a function that calls the lambda, at several places
+/// perhaps.
 Statement each(std::string function, std::string arguments, Expr first, std::vector<Parameter> parameters, Block body);
 /// const auto name = [=](parameters) { body };
 Statement lambda(std::string name, std::vector<Parameter> parameters, Block body);

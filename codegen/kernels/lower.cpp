@@ -538,7 +538,8 @@ class Lowering {
         }
       }
       const std::string direction = backward ? ".backward" : ".forward";
-      const bool program = gradient.empty() && path.empty() && loss_ == graph::none && out_.kind != ProgramKind::forward;
+      const bool program =
+          gradient.empty() && path.empty() && loss_ == graph::none && out_.kind != ProgramKind::forward;
       const std::string module = program ? out_.name : path, end = program ? "" : direction;
       std::vector<std::string> names;
       if (!gradient.empty())
@@ -550,8 +551,10 @@ class Lowering {
       if (gradient.empty())
         for (const std::string& detail : details_of(k, path))
           names.push_back((module.empty() ? "" : module + ".") + work_of(k) + "." + detail + end);
-      const auto free = ranges::find_if(names, [&](const std::string& name) { return !used.contains(identifier(name)); });
-      const std::string clean = identifier(free == names.end() ? names[std::min<std::size_t>(1, names.size() - 1)] : *free);
+      const auto free =
+          ranges::find_if(names, [&](const std::string& name) { return !used.contains(identifier(name)); });
+      const std::string clean =
+          identifier(free == names.end() ? names[std::min<std::size_t>(1, names.size() - 1)] : *free);
       const int n = ++used[clean];
       k.name = n == 1 ? clean : fmt::format("{}_{}", clean, n);
     }

@@ -247,14 +247,13 @@ struct RowStatistic {
   n == lanes ? v_store(p, x) : v_store_n(p, x, n);
 }
 
-/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it, so
-/// that one addition need not wait for another, and its lanes, a constant once f is inlined.
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it
+/// (so that one addition need not wait for another), and its lanes, a constant once f is inlined.
 template <int n, int ways, class F>
 [[gnu::always_inline]] static inline void along_row(const F& f) {
   constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
   constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
-  for (std::int64_t i = 0; i < rest; i += turn)
-    unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  for (std::int64_t i = 0; i < rest; i += turn) unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
   if constexpr (rest < whole)
     unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
   if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
@@ -280,8 +279,7 @@ template <int tail, int rows, int vectors>
 [[gnu::always_inline]] static inline void rank_one_update(Accumulators<rows, vectors>& sum, const real* a,
                                                           std::int64_t apart, const real* b) {
   vec x[vectors];
-  unroll<vectors>(
-      [&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
+  unroll<vectors>([&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
   unroll<rows>([&](std::int64_t i) {
     const vec each = v_set(a[i * apart]);
     unroll<vectors>([&](std::int64_t j) { sum[i][j] = v_fma(each, x[j], sum[i][j]); });
@@ -495,10 +493,9 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
 /// Stores so many of one number, `apart` values apart. Not inlined: of stores of a constant compilers unroll hundreds,
 /// which Clang takes minutes to merge.
 [[gnu::noinline]] static void v_fill(real* p, std::int64_t apart, std::int64_t count, real value) {
-  std::int64_t i = 0;
-  if (apart == 1)
-    for (; i + lanes <= count; i += lanes) v_store(p + i, v_set(value));
-  for (; i < count; ++i) p[i * apart] = value;
+  const std::int64_t whole = apart == 1 ? count / lanes * lanes : 0;
+  for (std::int64_t i = 0; i < whole; i += lanes) v_store(p + i, v_set(value));
+  for (std::int64_t i = whole; i < count; ++i) p[i * apart] = value;
 }
 
 // Prefetch of what lies in DRAM.
@@ -811,10 +808,9 @@ static void rearrange_forward(const real* images, real* rearrange) {
       vec x0[2];
       unroll<2>([&](auto column) { x0[column] = v_load(patch_embed_bias + (d + column * 8)); });
       unroll<rows, 2>([&](auto row, auto column) {
-        const vec t1 = v_add(sum[row][column], x0[column]);
-        const vec x2 = v_load(pos_embed + (n * 256 + row * 256 + d + column * 8 + 256));
-        const vec t3 = v_add(t1, x2);
-        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column * 8 + 256), t3);
+        const vec x1 = v_load(pos_embed + (n * 256 + row * 256 + d + column * 8 + 256));
+        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column * 8 + 256),
+                v_add(v_add(sum[row][column], x0[column]), x1));
       });
     };
     for (std::int64_t n = 0; n < 60; n += 6) tile(constant<6>, n);
@@ -823,13 +819,11 @@ static void rearrange_forward(const real* images, real* rearrange) {
 }
 
 // b < B, i < 1, d < D=256; lanes along d
-// for 4 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x0 = v_load(cls_token + d);
-    const vec x1 = v_load(pos_embed + d);
-    const vec t2 = v_add(x0, x1);
-    v_store(transformer_blocks_carry + d, t2);
+    const vec t0 = v_add(v_load(cls_token + d), v_load(pos_embed + d));
+    v_store(transformer_blocks_carry + d, t0);
   }
 }
 
@@ -848,8 +842,7 @@ static void transformer_blocks_norm1_forward(
         sum0[way] = v_add(sum0[way], x0);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t1 = v_div_one(row0, v_set(real(256.0)));
-      of_row3s[n - top] = v_one(t1);
+      of_row3s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -857,28 +850,24 @@ static void transformer_blocks_norm1_forward(
       Accumulators<4> sum1 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t3 = v_sub(x2, of_row3);
-        sum1[way] = v_fma(t3, t3, sum1[way]);
+        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t2 = v_sub(x1, of_row3);
+        sum1[way] = v_fma(t2, t2, sum1[way]);
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_div_one(row1, v_set(real(256.0)));
-      const vec t5 = v_add(t4, v_set(real(1e-05)));
-      const vec t6 = v_rsqrt_one(t5);
-      of_row10s[n - top] = v_one(t6);
+      const vec t3 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+      of_row10s[n - top] = v_one(v_rsqrt_one(t3));
     }
     const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       const RowStatistic<rows> of_row3 = of_row3s + (n - top);
       const RowStatistic<rows> of_row10 = of_row10s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x10 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x11 = v_load(transformer_blocks_norm1_bias + d);
+        const vec x6 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x7 = v_load(transformer_blocks_norm1_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t8 = v_sub(x7, of_row3[row]);
-          const vec t9 = v_mul(t8, of_row10[row]);
-          const vec t12 = v_fma(t9, x10, x11);
-          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t12);
+          const vec x4 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t5 = v_sub(x4, of_row3[row]);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), v_fma(v_mul(t5, of_row10[row]), x6, x7));
         });
       }
     };
@@ -908,8 +897,8 @@ static void transformer_blocks_norm1_forward(
         x0[column] = v_load(transformer_blocks_attention_in_proj_bias + (d + column * 8));
       });
       unroll<rows, 2>([&](auto row, auto column) {
-        const vec t1 = v_add(sum[row][column], x0[column]);
-        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column * 8), t1);
+        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column * 8),
+                v_add(sum[row][column], x0[column]));
       });
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
@@ -996,8 +985,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
         v_store_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), t4, some);
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t5 = v_div_one(v_set(real(1.0)), row1);
-      of_row11s[n - top] = v_one(t5);
+      of_row11s[n - top] = v_one(v_div_one(v_set(real(1.0)), row1));
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row11 = v_set(of_row11s[n - top]);
@@ -1022,8 +1010,8 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
       unroll<rows>([&](auto row) {
         const vec x0 = v_set(transformer_blocks_attention_divide_scale[n - begin + row]);
         unroll<2>([&](auto column) {
-          const vec t1 = v_mul(sum[row][column], x0);
-          v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column * 8), t1);
+          v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column * 8),
+                  v_mul(sum[row][column], x0));
         });
       });
     };
@@ -1057,10 +1045,10 @@ static void transformer_blocks_attention_weighted_values_forward(
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]] static void transformer_blocks_attention_out_proj_forward(const Team& team,
-                                                                            real* transformer_blocks_attention_out_proj_einsum,
-                                                                            const real* transformer_blocks_attention_out_proj_weight_packed,
-                                                                            const real* transformer_blocks_attention_rearrange) {
+[[gnu::noinline]] static void transformer_blocks_attention_out_proj_forward(
+    const Team& team, real* transformer_blocks_attention_out_proj_einsum,
+    const real* transformer_blocks_attention_out_proj_weight_packed,
+    const real* transformer_blocks_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
@@ -1094,16 +1082,13 @@ static void transformer_blocks_attention_out_proj_add_forward(
     for (std::int64_t n = top; n < bottom; ++n) {
       Accumulators<4> sum0 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0[way] = v_add(sum0[way], t4);
+        const vec x0 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t2 = v_add(v_load(transformer_blocks_carry + (n * 256 + d)), v_add(x0, x1));
+        sum0[way] = v_add(sum0[way], t2);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t5 = v_div_one(row0, v_set(real(256.0)));
-      of_row7s[n - top] = v_one(t5);
+      of_row7s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -1112,37 +1097,30 @@ static void transformer_blocks_attention_out_proj_add_forward(
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x8 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t9 = v_add(x7, x8);
-        const vec t10 = v_add(x6, t9);
-        const vec t11 = v_sub(t10, of_row7);
-        sum1[way] = v_fma(t11, t11, sum1[way]);
+        const vec x3 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x4 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t5 = v_add(v_load(transformer_blocks_carry + (n * 256 + d)), v_add(x3, x4));
+        const vec t6 = v_sub(t5, of_row7);
+        sum1[way] = v_fma(t6, t6, sum1[way]);
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t12 = v_div_one(row1, v_set(real(256.0)));
-      const vec t13 = v_add(t12, v_set(real(1e-05)));
-      const vec t14 = v_rsqrt_one(t13);
-      of_row14s[n - top] = v_one(t14);
+      const vec t7 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+      of_row14s[n - top] = v_one(v_rsqrt_one(t7));
     }
     const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       const RowStatistic<rows> of_row7 = of_row7s + (n - top);
       const RowStatistic<rows> of_row14 = of_row14s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x23 = v_load(transformer_blocks_norm2_bias + d);
+        const vec x10 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec x13 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x14 = v_load(transformer_blocks_norm2_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x15 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
-          const vec t18 = v_add(x16, x17);
-          const vec t19 = v_add(x15, t18);
-          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t19);
-          const vec t20 = v_sub(t19, of_row7[row]);
-          const vec t21 = v_mul(t20, of_row14[row]);
-          const vec t24 = v_fma(t21, x22, x23);
-          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t24);
+          const vec x8 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec x9 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
+          const vec t11 = v_add(x8, v_add(x9, x10));
+          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t11);
+          const vec t12 = v_sub(t11, of_row7[row]);
+          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), v_fma(v_mul(t12, of_row14[row]), x13, x14));
         });
       }
     };
@@ -1157,14 +1135,12 @@ static void transformer_blocks_attention_out_proj_add_forward(
     const real* transformer_blocks_norm2_add, const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
           const vec x0 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t1 = v_add(value, x0);
-          const vec t2 = v_gelu(t1);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t2);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), v_gelu(v_add(value, x0)));
         }
       }
     };
@@ -1205,9 +1181,8 @@ static void transformer_blocks_attention_out_proj_add_forward(
       unroll<2>([&](auto column) { x1[column] = v_load(transformer_blocks_ffn_linear2_bias + (d + column * 8)); });
       unroll<rows, 2>([&](auto row, auto column) {
         const vec x0 = v_load(transformer_blocks_add + (n * 256 + row * 256 + d + column * 8));
-        const vec t2 = v_add(sum[row][column], x1[column]);
-        const vec t3 = v_add(x0, t2);
-        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column * 8), t3);
+        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column * 8),
+                v_add(x0, v_add(sum[row][column], x1[column])));
       });
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 60); n += 6) tile(constant<6>, n);
@@ -1218,9 +1193,9 @@ static void transformer_blocks_attention_out_proj_add_forward(
 
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]] static void transformer_blocks_5_attention_scores_forward(real* transformer_blocks_5_attention_einsum,
-                                                                            const real* transformer_blocks_5_attention_add,
-                                                                            const real* transformer_blocks_5_attention_copy) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_scores_forward(
+    real* transformer_blocks_5_attention_einsum, const real* transformer_blocks_5_attention_add,
+    const real* transformer_blocks_5_attention_copy) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 64; n += 16) {
       v_fetch_rows(transformer_blocks_5_attention_einsum + (h * 65 + n), 1, 0, 16);
@@ -1269,16 +1244,15 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
     along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       const vec x5 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
       const vec t6 = v_div_one(v_set(real(1.0)), row1);
-      const vec t7 = v_mul(x5, t6);
-      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), t7, some);
+      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), v_mul(x5, t6), some);
     });
   }
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-[[gnu::noinline]] static void transformer_blocks_5_attention_weighted_values_forward(real* transformer_blocks_5_attention_rearrange,
-                                                                                     const real* transformer_blocks_5_attention_divide,
-                                                                                     const real* transformer_blocks_5_attention_add) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_weighted_values_forward(
+    real* transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_attention_divide,
+    const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       v_fetch_rows(transformer_blocks_5_attention_rearrange + (h * 32 + k), 1, 0, 16);
@@ -1296,10 +1270,10 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]] static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
-                                                                              real* transformer_blocks_5_attention_out_proj_einsum,
-                                                                              const real* transformer_blocks_5_attention_out_proj_weight_packed,
-                                                                              const real* transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_out_proj_forward(
+    const Team& team, real* transformer_blocks_5_attention_out_proj_einsum,
+    const real* transformer_blocks_5_attention_out_proj_weight_packed,
+    const real* transformer_blocks_5_attention_rearrange) {
   const Tiles mine = team.tiles(1, 1, 256, 16, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     v_fetch_rows(transformer_blocks_5_attention_out_proj_einsum + d, 1, 0, 16);
@@ -1324,43 +1298,32 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
     real* transformer_blocks_5_norm2_add) {
   Accumulators<4> sum0 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x0 = v_load(transformer_blocks_carry_next + d);
-    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
-    const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0[way] = v_add(sum0[way], t4);
+    const vec x0 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t2 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x0, x1));
+    sum0[way] = v_add(sum0[way], t2);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   Accumulators<4> sum1 = v_zero();
-  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  const vec t6 = v_div_one(row0, v_set(real(256.0)));
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x5 = v_load(transformer_blocks_carry_next + d);
-    const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
-    const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t11 = v_sub(t9, t10);
-    sum1[way] = v_fma(t11, t11, sum1[way]);
+    const vec x3 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x4 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t5 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x3, x4));
+    const vec t7 = v_sub(t5, t6);
+    sum1[way] = v_fma(t7, t7, sum1[way]);
   });
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x12 = v_load(transformer_blocks_carry_next + d);
-    const vec x13 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
-    const vec x14 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-    const vec t15 = v_add(x13, x14);
-    const vec t16 = v_add(x12, t15);
-    v_store(transformer_blocks_5_add + d, t16);
-    const vec t17 = v_div_one(row0, v_set(real(256.0)));
-    const vec t18 = v_sub(t16, t17);
-    const vec t19 = v_div_one(row1, v_set(real(256.0)));
-    const vec t20 = v_add(t19, v_set(real(1e-05)));
-    const vec t21 = v_rsqrt_one(t20);
-    const vec t22 = v_mul(t18, t21);
-    const vec x23 = v_load(transformer_blocks_5_norm2_weight + d);
-    const vec x24 = v_load(transformer_blocks_5_norm2_bias + d);
-    const vec t25 = v_fma(t22, x23, x24);
-    v_store(transformer_blocks_5_norm2_add + d, t25);
+    const vec x8 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x9 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t10 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x8, x9));
+    v_store(transformer_blocks_5_add + d, t10);
+    const vec t11 = v_sub(t10, v_div_one(row0, v_set(real(256.0))));
+    const vec t12 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t13 = v_fma(v_mul(t11, v_rsqrt_one(t12)), v_load(transformer_blocks_5_norm2_weight + d),
+                          v_load(transformer_blocks_5_norm2_bias + d));
+    v_store(transformer_blocks_5_norm2_add + d, t13);
   }
 }
 
@@ -1383,9 +1346,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
       for (std::int64_t column = 0; column < 16; column += 8) {
         const vec value = v_load(sums + column);
         const vec x0 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t1 = v_add(value, x0);
-        const vec t2 = v_gelu(t1);
-        v_store(transformer_blocks_5_ffn_gelu + (m + column), t2);
+        v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(v_add(value, x0)));
       }
     };
     epilogue(kept);
@@ -1418,42 +1379,30 @@ static void transformer_blocks_5_ffn_linear2_add_forward(
     const real* transformer_blocks_5_ffn_linear2_bias, const real* norm_weight, const real* norm_bias, real* norm_add) {
   Accumulators<4> sum0 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x0 = v_load(transformer_blocks_5_add + d);
-    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0[way] = v_add(sum0[way], t4);
+    const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t2 = v_add(v_load(transformer_blocks_5_add + d), v_add(x0, x1));
+    sum0[way] = v_add(sum0[way], t2);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   Accumulators<4> sum1 = v_zero();
-  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  const vec t6 = v_div_one(row0, v_set(real(256.0)));
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x5 = v_load(transformer_blocks_5_add + d);
-    const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t11 = v_sub(t9, t10);
-    sum1[way] = v_fma(t11, t11, sum1[way]);
+    const vec x3 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x4 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t5 = v_add(v_load(transformer_blocks_5_add + d), v_add(x3, x4));
+    const vec t7 = v_sub(t5, t6);
+    sum1[way] = v_fma(t7, t7, sum1[way]);
   });
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x12 = v_load(transformer_blocks_5_add + d);
-    const vec x13 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x14 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t15 = v_add(x13, x14);
-    const vec t16 = v_add(x12, t15);
-    const vec t17 = v_div_one(row0, v_set(real(256.0)));
-    const vec t18 = v_sub(t16, t17);
-    const vec t19 = v_div_one(row1, v_set(real(256.0)));
-    const vec t20 = v_add(t19, v_set(real(1e-05)));
-    const vec t21 = v_rsqrt_one(t20);
-    const vec t22 = v_mul(t18, t21);
-    const vec x23 = v_load(norm_weight + d);
-    const vec x24 = v_load(norm_bias + d);
-    const vec t25 = v_fma(t22, x23, x24);
-    v_store(norm_add + d, t25);
+    const vec x8 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x9 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t10 = v_add(v_load(transformer_blocks_5_add + d), v_add(x8, x9));
+    const vec t11 = v_sub(t10, v_div_one(row0, v_set(real(256.0))));
+    const vec t12 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t13 = v_fma(v_mul(t11, v_rsqrt_one(t12)), v_load(norm_weight + d), v_load(norm_bias + d));
+    v_store(norm_add + d, t13);
   }
 }
 
@@ -1470,9 +1419,7 @@ static void head_forward(const real* norm_add, const real* head_weight, const re
     }
     unroll<5>([&](auto row) {
       const vec all = v_set(v_sum(sum[row]));
-      const vec x2 = v_set(head_bias[classes + row]);
-      const vec t3 = v_add(all, x2);
-      v_store_n(outputs + (classes + row), t3, 1);
+      v_store_n(outputs + (classes + row), v_add(all, v_set(head_bias[classes + row])), 1);
     });
   }
 }
@@ -1489,17 +1436,13 @@ static void softmax_forward(const real* outputs, const std::int32_t* labels, rea
   vec sum2 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
     const vec x1 = v_load_some(outputs + classes, some);
-    const vec t2 = v_sub(x1, row0);
-    const vec t3 = v_exp(t2);
-    sum1 = v_add(sum1, v_keep_some(t3, some, real(0.0)));
-    const vec t4 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum2 = v_fma_some(t4, x1, sum2, some);
+    sum1 = v_add(sum1, v_keep_some(v_exp(v_sub(x1, row0)), some, real(0.0)));
+    const vec t2 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum2 = v_fma_some(t2, x1, sum2, some);
   });
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t5 = v_log(row1);
-  const vec t6 = v_add(t5, row0);
-  v_store_n(add, t6, 1);
+  v_store_n(add, v_add(v_log(row1), row0), 1);
   v_store_n(reduce_sum, row2, 1);
 }
 
@@ -1507,22 +1450,18 @@ static void softmax_forward(const real* outputs, const std::int32_t* labels, rea
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 116480, 116480, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 116480, 116480, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    const vec x2 = v_load_strided(add + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(reduce_sum + b_rest * 116480, 116480, static_cast<int>(batch - b_rest));
+    sum = v_add(sum, v_keep_n(v_sub(x2, x3), static_cast<int>(batch - b_rest), real(0.0)));
   }
   const vec all = v_set(v_sum(sum));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all, t6);
-  v_store_n(loss, t7, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
@@ -1530,18 +1469,15 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
     const std::int64_t image, real* transformer_blocks_carry, const real* patch_embed_weight_packed,
     const real* rearrange, const real* patch_embed_bias, const real* pos_embed, const std::int32_t* random) {
   for (std::int64_t d = 0; d < 256; d += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
-          const vec x0 = v_load(patch_embed_bias + (d + column));
-          const vec t1 = v_add(value, x0);
-          const vec x2 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
-          const vec t3 = v_add(t1, x2);
-          const vec t4 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+          const vec t0 = v_add(value, v_load(patch_embed_bias + (d + column)));
+          const vec x1 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t2 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
                                 real(1.25));
-          const vec t5 = v_mul(t3, t4);
-          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t5);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), v_mul(v_add(t0, x1), t2));
         }
       }
     };
@@ -1565,12 +1501,9 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
 static void multiply_forward(const std::int64_t image, const real* cls_token, const real* pos_embed,
                              const std::int32_t* random, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x0 = v_load(cls_token + d);
-    const vec x1 = v_load(pos_embed + d);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_keep(random, 0, image * 16640 + d, 1, 858993459, real(1.25));
-    const vec t4 = v_mul(t2, t3);
-    v_store(transformer_blocks_carry + d, t4);
+    const vec t0 = v_add(v_load(cls_token + d), v_load(pos_embed + d));
+    const vec t1 = v_keep(random, 0, image * 16640 + d, 1, 858993459, real(1.25));
+    v_store(transformer_blocks_carry + d, v_mul(t0, t1));
   }
 }
 
@@ -1597,8 +1530,7 @@ static void transformer_blocks_norm1_forward_train(
         sum0[way] = v_add(sum0[way], x0);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t1 = v_div_one(row0, v_set(real(256.0)));
-      of_row3s[n - top] = v_one(t1);
+      of_row3s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -1606,15 +1538,14 @@ static void transformer_blocks_norm1_forward_train(
       Accumulators<4> sum1 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t3 = v_sub(x2, of_row3);
-        sum1[way] = v_fma(t3, t3, sum1[way]);
+        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t2 = v_sub(x1, of_row3);
+        sum1[way] = v_fma(t2, t2, sum1[way]);
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_div_one(row1, v_set(real(256.0)));
-      const vec t5 = v_add(t4, v_set(real(1e-05)));
-      const vec t6 = v_rsqrt_one(t5);
-      of_row10s[n - top] = v_one(t6);
+      const vec t3 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t4 = v_rsqrt_one(t3);
+      of_row10s[n - top] = v_one(t4);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row10 = v_set(of_row10s[n - top]);
@@ -1624,15 +1555,14 @@ static void transformer_blocks_norm1_forward_train(
       const RowStatistic<rows> of_row3 = of_row3s + (n - top);
       const RowStatistic<rows> of_row10 = of_row10s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x10 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x11 = v_load(transformer_blocks_norm1_bias + d);
+        const vec x8 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x9 = v_load(transformer_blocks_norm1_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t8 = v_sub(x7, of_row3[row]);
-          const vec t9 = v_mul(t8, of_row10[row]);
-          v_store(transformer_blocks_norm1_multiply + (n * 256 + row * 256 + d), t9);
-          const vec t12 = v_fma(t9, x10, x11);
-          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t12);
+          const vec x5 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t6 = v_sub(x5, of_row3[row]);
+          const vec t7 = v_mul(t6, of_row10[row]);
+          v_store(transformer_blocks_norm1_multiply + (n * 256 + row * 256 + d), t7);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), v_fma(t7, x8, x9));
         });
       }
     };
@@ -1680,17 +1610,15 @@ static void transformer_blocks_attention_softmax_forward_block_train(
       along_row<65, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
         const vec x5 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
         const vec t6 = v_div_one(v_set(real(1.0)), row1);
-        const vec t7 = v_mul(x5, t6);
-        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7, some);
-        const vec x8 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
-        const vec t9 = v_fms(x8, v_set(real(0.17677669529663687)), row0);
-        const vec t10 = v_exp(t9);
-        const vec t11 = v_div_one(v_set(real(1.0)), row1);
-        const vec t12 = v_mul(t10, t11);
-        const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), v_mul(x5, t6), some);
+        const vec x7 = v_load_some(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
+        const vec t8 = v_fms(x7, v_set(real(0.17677669529663687)), row0);
+        const vec t9 = v_exp(t8);
+        const vec t10 = v_div_one(v_set(real(1.0)), row1);
+        const vec t11 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                                real(1.25));
-        const vec t14 = v_mul(t12, t13);
-        v_store_some(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t14, some);
+        v_store_some(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), v_mul(v_mul(t9, t10), t11),
+                     some);
       });
     }
   }
@@ -1756,16 +1684,13 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
     for (std::int64_t n = top; n < bottom; ++n) {
       Accumulators<4> sum0 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-        const vec x0 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t3 = v_add(x1, x2);
-        const vec t4 = v_add(x0, t3);
-        sum0[way] = v_add(sum0[way], t4);
+        const vec x0 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x1 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t2 = v_add(v_load(transformer_blocks_carry + (n * 256 + d)), v_add(x0, x1));
+        sum0[way] = v_add(sum0[way], t2);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t5 = v_div_one(row0, v_set(real(256.0)));
-      of_row7s[n - top] = v_one(t5);
+      of_row7s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     real of_row14s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -1774,19 +1699,16 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
         v_fetch_near(transformer_blocks_attention_out_proj_einsum, n * 256 + d + 2048);
-        const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec x7 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-        const vec x8 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec t9 = v_add(x7, x8);
-        const vec t10 = v_add(x6, t9);
-        const vec t11 = v_sub(t10, of_row7);
-        sum1[way] = v_fma(t11, t11, sum1[way]);
+        const vec x3 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+        const vec x4 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec t5 = v_add(v_load(transformer_blocks_carry + (n * 256 + d)), v_add(x3, x4));
+        const vec t6 = v_sub(t5, of_row7);
+        sum1[way] = v_fma(t6, t6, sum1[way]);
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t12 = v_div_one(row1, v_set(real(256.0)));
-      const vec t13 = v_add(t12, v_set(real(1e-05)));
-      const vec t14 = v_rsqrt_one(t13);
-      of_row14s[n - top] = v_one(t14);
+      const vec t7 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t8 = v_rsqrt_one(t7);
+      of_row14s[n - top] = v_one(t8);
     }
     for (std::int64_t n = top; n < bottom; ++n) {
       const vec of_row14 = v_set(of_row14s[n - top]);
@@ -1796,20 +1718,18 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
       const RowStatistic<rows> of_row7 = of_row7s + (n - top);
       const RowStatistic<rows> of_row14 = of_row14s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x17 = v_load(transformer_blocks_attention_out_proj_bias + d);
-        const vec x22 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x23 = v_load(transformer_blocks_norm2_bias + d);
+        const vec x11 = v_load(transformer_blocks_attention_out_proj_bias + d);
+        const vec x15 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x16 = v_load(transformer_blocks_norm2_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x15 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec x16 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
-          const vec t18 = v_add(x16, x17);
-          const vec t19 = v_add(x15, t18);
-          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t19);
-          const vec t20 = v_sub(t19, of_row7[row]);
-          const vec t21 = v_mul(t20, of_row14[row]);
-          v_store(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d), t21);
-          const vec t24 = v_fma(t21, x22, x23);
-          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), t24);
+          const vec x9 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec x10 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + row * 256 + d));
+          const vec t12 = v_add(x9, v_add(x10, x11));
+          v_store(transformer_blocks_add + (n * 256 + row * 256 + d), t12);
+          const vec t13 = v_sub(t12, of_row7[row]);
+          const vec t14 = v_mul(t13, of_row14[row]);
+          v_store(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d), t14);
+          v_store(transformer_blocks_norm2_add + (n * 256 + row * 256 + d), v_fma(t14, x15, x16));
         });
       }
     };
@@ -1826,18 +1746,16 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
     const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
           const vec x0 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t1 = v_add(value, x0);
-          const vec t2 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+          const vec t1 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
                                 real(1.25));
-          const vec t3 = v_mul(t1, t2);
-          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t3);
-          const vec t4 = v_gelu(t3);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
+          const vec t2 = v_mul(v_add(value, x0), t1);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t2);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), v_gelu(t2));
         }
       }
     };
@@ -1867,17 +1785,15 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
     const real* transformer_blocks_ffn_linear2_bias, const std::int32_t* random, const real* transformer_blocks_add) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
           const vec x0 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t1 = v_add(value, x0);
-          const vec t2 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+          const vec t1 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
                                 real(1.25));
-          const vec x3 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-          const vec t4 = v_fma(t1, t2, x3);
-          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t4);
+          const vec x2 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), v_fma(v_add(value, x0), t1, x2));
         }
       }
     };
@@ -1924,16 +1840,13 @@ static void transformer_blocks_5_attention_softmax_forward_train(
     along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       const vec x5 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
       const vec t6 = v_div_one(v_set(real(1.0)), row1);
-      const vec t7 = v_mul(x5, t6);
-      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), t7, some);
-      const vec x8 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
-      const vec t9 = v_fms(x8, v_set(real(0.17677669529663687)), row0);
-      const vec t10 = v_exp(t9);
-      const vec t11 = v_div_one(v_set(real(1.0)), row1);
-      const vec t12 = v_mul(t10, t11);
-      const vec t13 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
-      const vec t14 = v_mul(t12, t13);
-      v_store_some(transformer_blocks_5_attention_multiply + (h * 65 + n), t14, some);
+      v_store_some(transformer_blocks_5_attention_divide + (h * 65 + n), v_mul(x5, t6), some);
+      const vec x7 = v_load_some(transformer_blocks_5_attention_einsum + (h * 65 + n), some);
+      const vec t8 = v_fms(x7, v_set(real(0.17677669529663687)), row0);
+      const vec t9 = v_exp(t8);
+      const vec t10 = v_div_one(v_set(real(1.0)), row1);
+      const vec t11 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
+      v_store_some(transformer_blocks_5_attention_multiply + (h * 65 + n), v_mul(v_mul(t9, t10), t11), some);
     });
   }
 }
@@ -1947,48 +1860,38 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(
     real* transformer_blocks_5_norm2_add) {
   Accumulators<4> sum0 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x0 = v_load(transformer_blocks_carry_next + d);
-    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
-    const vec x2 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0[way] = v_add(sum0[way], t4);
+    const vec x0 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t2 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x0, x1));
+    sum0[way] = v_add(sum0[way], t2);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   Accumulators<4> sum1 = v_zero();
-  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  const vec t6 = v_div_one(row0, v_set(real(256.0)));
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x5 = v_load(transformer_blocks_carry_next + d);
-    const vec x6 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
-    const vec x7 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t11 = v_sub(t9, t10);
-    sum1[way] = v_fma(t11, t11, sum1[way]);
+    const vec x3 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x4 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t5 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x3, x4));
+    const vec t7 = v_sub(t5, t6);
+    sum1[way] = v_fma(t7, t7, sum1[way]);
   });
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t12 = v_div_one(row1, v_set(real(256.0)));
-  const vec t13 = v_add(t12, v_set(real(1e-05)));
-  const vec t14 = v_rsqrt_one(t13);
-  v_store_n(transformer_blocks_5_norm2_rsqrt, t14, 1);
+  const vec t8 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t9 = v_rsqrt_one(t8);
+  v_store_n(transformer_blocks_5_norm2_rsqrt, t9, 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x15 = v_load(transformer_blocks_carry_next + d);
-    const vec x16 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
-    const vec x17 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
-    const vec t18 = v_add(x16, x17);
-    const vec t19 = v_add(x15, t18);
-    v_store(transformer_blocks_5_add + d, t19);
-    const vec t20 = v_div_one(row0, v_set(real(256.0)));
-    const vec t21 = v_sub(t19, t20);
-    const vec t22 = v_div_one(row1, v_set(real(256.0)));
-    const vec t23 = v_add(t22, v_set(real(1e-05)));
-    const vec t24 = v_rsqrt_one(t23);
-    const vec t25 = v_mul(t21, t24);
-    v_store(transformer_blocks_5_norm2_multiply + d, t25);
-    const vec x26 = v_load(transformer_blocks_5_norm2_weight + d);
-    const vec x27 = v_load(transformer_blocks_5_norm2_bias + d);
-    const vec t28 = v_fma(t25, x26, x27);
-    v_store(transformer_blocks_5_norm2_add + d, t28);
+    const vec x10 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x11 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t12 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x10, x11));
+    v_store(transformer_blocks_5_add + d, t12);
+    const vec t13 = v_sub(t12, v_div_one(row0, v_set(real(256.0))));
+    const vec t14 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t15 = v_rsqrt_one(t14);
+    const vec t16 = v_mul(t13, t15);
+    v_store(transformer_blocks_5_norm2_multiply + d, t16);
+    const vec t17 = v_fma(t16, v_load(transformer_blocks_5_norm2_weight + d),
+                          v_load(transformer_blocks_5_norm2_bias + d));
+    v_store(transformer_blocks_5_norm2_add + d, t17);
   }
 }
 
@@ -2014,13 +1917,10 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(
       for (std::int64_t column = 0; column < 16; column += 8) {
         const vec value = v_load(sums + column);
         const vec x0 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-        const vec t1 = v_add(value, x0);
-        const vec t2 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
-        const vec t3 = v_mul(t1, t2);
-        const vec t4 = v_gelu(t3);
-        v_store(transformer_blocks_5_ffn_gelu + (m + column), t4);
-        const vec t5 = v_gelu_gradient(t3);
-        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), t5);
+        const vec t1 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
+        const vec t2 = v_mul(v_add(value, x0), t1);
+        v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(t2));
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), v_gelu_gradient(t2));
       }
     };
     epilogue(kept);
@@ -2037,53 +1937,42 @@ static void transformer_blocks_5_ffn_linear2_add_forward_train(
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
     const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
     const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
-    const vec x4 = v_load(transformer_blocks_5_add + d);
-    const vec t5 = v_fma(t2, t3, x4);
-    sum0[way] = v_add(sum0[way], t5);
-    const vec t6 = v_mul(t2, t3);
-    v_store(norm_multiply + d, t6);
+    const vec t2 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
+    const vec x3 = v_load(transformer_blocks_5_add + d);
+    const vec t4 = v_fma(v_add(x0, x1), t2, x3);
+    sum0[way] = v_add(sum0[way], t4);
+    const vec t5 = v_mul(v_add(x0, x1), t2);
+    v_store(norm_multiply + d, t5);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   Accumulators<4> sum1 = v_zero();
-  const vec t13 = v_div_one(row0, v_set(real(256.0)));
+  const vec t11 = v_div_one(row0, v_set(real(256.0)));
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x8 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t9 = v_add(x7, x8);
-    const vec t10 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
-    const vec x11 = v_load(transformer_blocks_5_add + d);
-    const vec t12 = v_fma(t9, t10, x11);
-    const vec t14 = v_sub(t12, t13);
-    sum1[way] = v_fma(t14, t14, sum1[way]);
-    const vec t15 = v_mul(t9, t10);
-    v_store(norm_add + d, t15);
+    const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t8 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
+    const vec x9 = v_load(transformer_blocks_5_add + d);
+    const vec t10 = v_fma(v_add(x6, x7), t8, x9);
+    const vec t12 = v_sub(t10, t11);
+    sum1[way] = v_fma(t12, t12, sum1[way]);
+    const vec t13 = v_mul(v_add(x6, x7), t8);
+    v_store(norm_add + d, t13);
   });
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t16 = v_div_one(row1, v_set(real(256.0)));
-  const vec t17 = v_add(t16, v_set(real(1e-05)));
-  const vec t18 = v_rsqrt_one(t17);
-  v_store_n(norm_rsqrt, t18, 1);
+  const vec t14 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t15 = v_rsqrt_one(t14);
+  v_store_n(norm_rsqrt, t15, 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x19 = v_load(transformer_blocks_5_add + d);
-    const vec x20 = v_load(norm_multiply + d);
-    const vec t21 = v_add(x19, x20);
-    const vec t22 = v_div_one(row0, v_set(real(256.0)));
-    const vec t23 = v_sub(t21, t22);
-    const vec t24 = v_div_one(row1, v_set(real(256.0)));
-    const vec t25 = v_add(t24, v_set(real(1e-05)));
-    const vec t26 = v_rsqrt_one(t25);
-    const vec t27 = v_mul(t23, t26);
-    v_store(norm_multiply + d, t27);
-    const vec x28 = v_load(norm_add + d);
-    const vec t29 = v_add(x19, x28);
-    const vec t30 = v_sub(t29, t22);
-    const vec t31 = v_mul(t30, t26);
-    const vec x32 = v_load(norm_weight + d);
-    const vec x33 = v_load(norm_bias + d);
-    const vec t34 = v_fma(t31, x32, x33);
-    v_store(norm_add + d, t34);
+    const vec x16 = v_load(transformer_blocks_5_add + d);
+    const vec t17 = v_div_one(row0, v_set(real(256.0)));
+    const vec t18 = v_sub(v_add(x16, v_load(norm_multiply + d)), t17);
+    const vec t19 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t20 = v_rsqrt_one(t19);
+    v_store(norm_multiply + d, v_mul(t18, t20));
+    const vec t21 = v_mul(v_sub(v_add(x16, v_load(norm_add + d)), t17), t20);
+    const vec x22 = v_load(norm_weight + d);
+    const vec x23 = v_load(norm_bias + d);
+    v_store(norm_add + d, v_fma(t21, x22, x23));
   }
 }
 
@@ -2100,29 +1989,22 @@ static void softmax_backward(const std::int64_t batch, const real* outputs, real
   vec sum2 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
     const vec x1 = v_load_some(outputs + classes, some);
-    const vec t2 = v_sub(x1, row0);
-    const vec t3 = v_exp(t2);
-    sum1 = v_add(sum1, v_keep_some(t3, some, real(0.0)));
-    v_store_some(d_multiply + classes, t3, some);
-    const vec t4 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum2 = v_fma_some(t4, x1, sum2, some);
+    const vec t2 = v_exp(v_sub(x1, row0));
+    sum1 = v_add(sum1, v_keep_some(t2, some, real(0.0)));
+    v_store_some(d_multiply + classes, t2, some);
+    const vec t3 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum2 = v_fma_some(t3, x1, sum2, some);
   });
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t5 = v_log(row1);
-  const vec t6 = v_add(t5, row0);
-  v_store_n(add, t6, 1);
+  v_store_n(add, v_add(v_log(row1), row0), 1);
   v_store_n(reduce_sum, row2, 1);
-  const vec t12 = v_set(static_cast<real>(batch));
-  const vec t13 = v_div_one(v_set(real(1.0)), t12);
+  const vec t7 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x7 = v_load_some(d_multiply + classes, some);
-    const vec t8 = v_div_one(v_set(real(1.0)), row1);
-    const vec t9 = v_mul(x7, t8);
-    const vec t10 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t11 = v_sub(t9, t10);
-    const vec t14 = v_mul(t11, t13);
-    v_store_some(d_multiply + classes, t14, some);
+    const vec t4 = v_div_one(v_set(real(1.0)), row1);
+    const vec t5 = v_mul(v_load_some(d_multiply + classes, some), t4);
+    const vec t6 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    v_store_some(d_multiply + classes, v_mul(v_sub(t5, t6), t7), some);
   });
 }
 
@@ -2144,30 +2026,21 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   Accumulators<4> sum0 = v_zero();
   Accumulators<4> sum1 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x0 = v_load(d_head_einsum + d);
-    const vec x1 = v_load(norm_weight + d);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load(norm_multiply + d);
-    sum0[way] = v_fma(t2, x3, sum0[way]);
-    sum1[way] = v_fma(x0, x1, sum1[way]);
+    const vec t0 = v_mul(v_load(d_head_einsum + d), v_load(norm_weight + d));
+    const vec x1 = v_load(norm_multiply + d);
+    sum0[way] = v_fma(t0, x1, sum0[way]);
+    sum1[way] = v_fma(v_load(d_head_einsum + d), v_load(norm_weight + d), sum1[way]);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x4 = v_set(norm_rsqrt[0]);
-    const vec x5 = v_load(norm_multiply + d);
-    const vec t6 = v_div_one(row0, v_set(real(256.0)));
-    const vec x7 = v_load(d_head_einsum + d);
-    const vec x8 = v_load(norm_weight + d);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div_one(row1, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec t13 = v_mul(x4, t12);
-    v_store(d_norm_multiply + d, t13);
-    const vec t14 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
-    const vec t15 = v_mul(t13, t14);
-    v_store(d_transformer_blocks_5_ffn_multiply + d, t15);
+    const vec x2 = v_load(norm_multiply + d);
+    const vec t3 = v_mul(v_load(d_head_einsum + d), v_load(norm_weight + d));
+    const vec t4 = v_fnma(x2, v_div_one(row0, v_set(real(256.0))), v_sub(t3, v_div_one(row1, v_set(real(256.0)))));
+    const vec t5 = v_mul(v_set(norm_rsqrt[0]), t4);
+    v_store(d_norm_multiply + d, t5);
+    const vec t6 = v_keep(random, 6, image * 16640 + d, 1, 858993459, real(1.25));
+    v_store(d_transformer_blocks_5_ffn_multiply + d, v_mul(t5, t6));
   }
 }
 
@@ -2192,10 +2065,8 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
       for (std::int64_t column = 0; column < 16; column += 8) {
         const vec value = v_load(sums + column);
         const vec x0 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (m + column));
-        const vec t1 = v_mul(value, x0);
-        const vec t2 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
-        const vec t3 = v_mul(t1, t2);
-        v_store(d_transformer_blocks_5_ffn_multiply_2 + (m + column), t3);
+        const vec t1 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
+        v_store(d_transformer_blocks_5_ffn_multiply_2 + (m + column), v_mul(v_mul(value, x0), t1));
       }
     };
     epilogue(kept);
@@ -2212,27 +2083,20 @@ static void transformer_blocks_5_norm2_backward(
   Accumulators<4> sum1 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
     const vec x0 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + d);
-    const vec x1 = v_load(transformer_blocks_5_norm2_weight + d);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load(transformer_blocks_5_norm2_multiply + d);
-    sum0[way] = v_fma(t2, x3, sum0[way]);
-    sum1[way] = v_fma(x0, x1, sum1[way]);
+    const vec t1 = v_mul(x0, v_load(transformer_blocks_5_norm2_weight + d));
+    const vec x2 = v_load(transformer_blocks_5_norm2_multiply + d);
+    sum0[way] = v_fma(t1, x2, sum0[way]);
+    sum1[way] = v_fma(x0, v_load(transformer_blocks_5_norm2_weight + d), sum1[way]);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x4 = v_set(transformer_blocks_5_norm2_rsqrt[0]);
-    const vec x5 = v_load(transformer_blocks_5_norm2_multiply + d);
-    const vec t6 = v_div_one(row0, v_set(real(256.0)));
-    const vec x7 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + d);
-    const vec x8 = v_load(transformer_blocks_5_norm2_weight + d);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div_one(row1, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec x13 = v_load(d_norm_multiply + d);
-    const vec t14 = v_fma(x4, t12, x13);
-    v_store(d_transformer_blocks_5_add + d, t14);
+    const vec x3 = v_load(transformer_blocks_5_norm2_multiply + d);
+    const vec x4 = v_load(d_transformer_blocks_5_ffn_linear1_einsum + d);
+    const vec t5 = v_mul(x4, v_load(transformer_blocks_5_norm2_weight + d));
+    const vec t6 = v_fnma(x3, v_div_one(row0, v_set(real(256.0))), v_sub(t5, v_div_one(row1, v_set(real(256.0)))));
+    const vec t7 = v_fma(v_set(transformer_blocks_5_norm2_rsqrt[0]), t6, v_load(d_norm_multiply + d));
+    v_store(d_transformer_blocks_5_add + d, t7);
   }
 }
 
@@ -2290,18 +2154,16 @@ static void transformer_blocks_5_attention_multiply_backward(
     along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       const vec x4 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
       const vec x5 = v_load_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), some);
-      const vec t6 = v_sub(x5, row0);
-      const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_mul(t7, v_set(real(0.17677669529663687)));
-      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t8, some);
+      const vec t6 = v_mul(v_mul(x4, v_sub(x5, row0)), v_set(real(0.17677669529663687)));
+      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t6, some);
     });
   }
 }
 
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
-[[gnu::noinline]] static void transformer_blocks_5_attention_query_backward(real* d_transformer_blocks_5_attention_rearrange,
-                                                                            const real* d_transformer_blocks_5_attention_multiply,
-                                                                            const real* transformer_blocks_5_attention_add) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_query_backward(
+    real* d_transformer_blocks_5_attention_rearrange, const real* d_transformer_blocks_5_attention_multiply,
+    const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t k = 0; k < 32; k += 16) {
       v_fetch_rows(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), 1, 0, 16);
@@ -2345,10 +2207,10 @@ static void transformer_blocks_5_attention_key_backward(const real* d_transforme
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]] static void transformer_blocks_5_attention_in_proj_backward(const Team& team,
-                                                                              real* d_transformer_blocks_5_attention_einsum_2,
-                                                                              const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                                              const real* d_transformer_blocks_5_attention_rearrange) {
+[[gnu::noinline]] static void transformer_blocks_5_attention_in_proj_backward(
+    const Team& team, real* d_transformer_blocks_5_attention_einsum_2,
+    const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+    const real* d_transformer_blocks_5_attention_rearrange) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
@@ -2385,18 +2247,15 @@ static void transformer_blocks_5_norm1_backward(
       Accumulators<4> sum1 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         const vec x0 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_5_norm1_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
-        sum0[way] = v_fma(t2, x3, sum0[way]);
-        sum1[way] = v_fma(x0, x1, sum1[way]);
+        const vec t1 = v_mul(x0, v_load(transformer_blocks_5_norm1_weight + d));
+        const vec x2 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + d));
+        sum0[way] = v_fma(t1, x2, sum0[way]);
+        sum1[way] = v_fma(x0, v_load(transformer_blocks_5_norm1_weight + d), sum1[way]);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_div_one(row1, v_set(real(256.0)));
-      of_row9s[n - top] = v_one(t4);
-      const vec t5 = v_div_one(row0, v_set(real(256.0)));
-      of_row11s[n - top] = v_one(t5);
+      of_row9s[n - top] = v_one(v_div_one(row1, v_set(real(256.0))));
+      of_row11s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       const RowStatistic<rows> of_row9 = of_row9s + (n - top);
@@ -2404,21 +2263,29 @@ static void transformer_blocks_5_norm1_backward(
       for (std::int64_t d = 0; d < 256; d += 8) {
         if (rows == 1) v_fetch_near(d_transformer_blocks_5_attention_einsum_2, n * 256 + d + 2048);
         if (rows == 1) v_fetch_near(transformer_blocks_5_norm1_multiply, n * 256 + d + 2048);
-        const vec x9 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x5 = v_load(transformer_blocks_5_norm1_weight + d);
         unroll<rows>([&](auto row) {
-          const vec x6 = v_set(transformer_blocks_5_norm1_rsqrt[n + row]);
-          const vec x7 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d));
-          const vec x8 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d));
-          const vec t10 = v_mul(x8, x9);
-          const vec t11 = v_sub(t10, of_row9[row]);
-          const vec t12 = v_fnma(x7, of_row11[row], t11);
-          const vec t13 = v_mul(x6, t12);
-          v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d), t13);
+          const vec x3 = v_load(transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d));
+          const vec x4 = v_load(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + row * 256 + d));
+          const vec t6 = v_mul(x4, x5);
+          const vec t7 = v_fnma(x3, of_row11[row], v_sub(t6, of_row9[row]));
+          const vec t8 = v_mul(v_set(transformer_blocks_5_norm1_rsqrt[n + row]), t7);
+          v_store(d_transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d), t8);
         });
       }
     };
     for (std::int64_t n = top; n < bottom - 3; n += 4) pass1(constant<4>, n);
     for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass1(constant<1>, n);
+  }
+}
+
+// b < B, i < 1, d < D=256; lanes along d
+static void transformer_blocks_add_backward(const real* d_transformer_blocks_5_norm1_multiply,
+                                            const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
+  for (std::int64_t d = 0; d < 256; d += 8) {
+    const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + d);
+    const vec t1 = v_add(x0, v_load(d_transformer_blocks_5_add + d));
+    v_store(d_transformer_blocks_carry + d, t1);
   }
 }
 
@@ -2439,19 +2306,15 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum = v_zero();
   if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 1324240]);
-    const vec x1 = v_set(reduce_sum[b * 1324240]);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec t0 = v_sub(v_set(add[b * 1324240]), v_set(reduce_sum[b * 1324240]));
+    sum = v_add(sum, t0);
   }
   v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
-  const vec x0 = v_set(divide_forward_sum[0]);
-  const vec t1 = v_set(static_cast<real>(batch));
-  const vec t2 = v_div(x0, t1);
-  v_store_n(loss, t2, 1);
+  const vec t0 = v_div(v_set(divide_forward_sum[0]), v_set(static_cast<real>(batch)));
+  v_store_n(loss, t0, 1);
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
@@ -2564,7 +2427,8 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
       Accumulators<4, 2> sum = v_zero();
       if (group.first > 0) {
         unroll<4, 2>([&](auto row, auto column) {
-          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 8));
+          sum[row][column] = v_load(
+              gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 8));
         });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
@@ -2620,7 +2484,8 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(
       Accumulators<4, 2> sum = v_zero();
       if (group.first > 0) {
         unroll<4, 2>([&](auto row, auto column) {
-          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 8));
+          sum[row][column] = v_load(
+              gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 8));
         });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
@@ -2703,8 +2568,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
     for (std::int64_t d = 0; d < 256; d += 8) {
       const vec x0 = v_load(d_transformer_blocks_carry + (n * 256 + d));
       const vec t1 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + d, 1, 858993459, real(1.25));
-      const vec t2 = v_mul(x0, t1);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 256 + d), t2);
+      v_store(d_transformer_blocks_ffn_multiply + (n * 256 + d), v_mul(x0, t1));
     }
   }
 }
@@ -2717,19 +2581,16 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
     const std::int32_t* random) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
           const vec x0 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-          const vec t1 = v_gelu(x0);
-          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t1);
-          const vec t2 = v_gelu_gradient(x0);
-          const vec t3 = v_mul(value, t2);
-          const vec t4 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), v_gelu(x0));
+          const vec t1 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
                                 real(1.25));
-          const vec t5 = v_mul(t3, t4);
-          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t5);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)),
+                  v_mul(v_mul(value, v_gelu_gradient(x0)), t1));
         }
       }
     };
@@ -2755,10 +2616,10 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
 
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
-[[gnu::noinline]] static void transformer_blocks_ffn_linear1_backward(const Team& team,
-                                                                      real* d_transformer_blocks_ffn_linear1_einsum,
-                                                                      const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
-                                                                      const real* d_transformer_blocks_ffn_multiply_2) {
+[[gnu::noinline]] static void transformer_blocks_ffn_linear1_backward(
+    const Team& team, real* d_transformer_blocks_ffn_linear1_einsum,
+    const real* transformer_blocks_ffn_linear1_weight_packed_transposed,
+    const real* d_transformer_blocks_ffn_multiply_2) {
   const Tiles mine = team.tiles(65, 6, 256, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 16) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
@@ -2803,10 +2664,8 @@ static void transformer_blocks_norm2_backward(
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_div_one(row1, v_set(real(256.0)));
-      of_row13s[n - top] = v_one(t4);
-      const vec t5 = v_div_one(row0, v_set(real(256.0)));
-      of_row15s[n - top] = v_one(t5);
+      of_row13s[n - top] = v_one(v_div_one(row1, v_set(real(256.0))));
+      of_row15s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       const RowStatistic<rows> of_row13 = of_row13s + (n - top);
@@ -2814,20 +2673,17 @@ static void transformer_blocks_norm2_backward(
       for (std::int64_t d = 0; d < 256; d += 8) {
         if (rows == 1) v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
         if (rows == 1) v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x7 = v_load(transformer_blocks_norm2_weight + d);
-        const vec x8 = v_load(transformer_blocks_norm2_bias + d);
+        const vec x5 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x6 = v_load(transformer_blocks_norm2_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x6 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
-          const vec t9 = v_fma(x6, x7, x8);
-          v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + row * 256 + d), t9);
-          const vec x10 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
-          const vec x11 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
-          const vec t12 = v_mul(x11, x7);
-          const vec t13 = v_sub(t12, of_row13[row]);
-          const vec t14 = v_fnma(x6, of_row15[row], t13);
-          const vec x15 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t16 = v_fma(x10, t14, x15);
-          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t16);
+          const vec x4 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
+          v_store(d_transformer_blocks_ffn_linear1_copy + (n * 256 + row * 256 + d), v_fma(x4, x5, x6));
+          const vec x7 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
+          const vec t8 = v_mul(x7, x5);
+          const vec t9 = v_fnma(x4, of_row15[row], v_sub(t8, of_row13[row]));
+          const vec x10 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t11 = v_fma(v_set(transformer_blocks_norm2_rsqrt[n + row]), t9, x10);
+          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t11);
         });
       }
     };
@@ -2931,10 +2787,8 @@ static void transformer_blocks_attention_multiply_backward_block(
         v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
         const vec x4 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
         const vec x5 = v_load_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), some);
-        const vec t6 = v_sub(x5, row0);
-        const vec t7 = v_mul(x4, t6);
-        const vec t8 = v_mul(t7, v_set(real(0.17677669529663687)));
-        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t8, some);
+        const vec t6 = v_mul(v_mul(x4, v_sub(x5, row0)), v_set(real(0.17677669529663687)));
+        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t6, some);
       });
     }
   }
@@ -3069,8 +2923,7 @@ static void multiply_backward(const std::int64_t image, const real* d_transforme
     for (std::int64_t d = 0; d < 256; d += 8) {
       const vec x0 = v_load(d_transformer_blocks_carry_next + (n * 256 + d));
       const vec t1 = v_keep(random, 0, image * 16640 + n * 256 + d, 1, 858993459, real(1.25));
-      const vec t2 = v_mul(x0, t1);
-      v_store(d_multiply_2 + (n * 256 + d), t2);
+      v_store(d_multiply_2 + (n * 256 + d), v_mul(x0, t1));
     }
   }
 }
@@ -3109,8 +2962,7 @@ static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, cons
 static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embed) {
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x0 = v_load(d_reduce_sum + (n * 256 + d));
-      v_store(gradient_pos_embed + (n * 256 + d), x0);
+      v_store(gradient_pos_embed + (n * 256 + d), v_load(d_reduce_sum + (n * 256 + d)));
     }
   }
 }
@@ -3129,10 +2981,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
 // i < 1, i2 < 1, d < D=256; lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_token) {
-  for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x0 = v_load(d_reduce_sum_2 + d);
-    v_store(gradient_cls_token + d, x0);
-  }
+  for (std::int64_t d = 0; d < 256; d += 8) v_store(gradient_cls_token + d, v_load(d_reduce_sum_2 + d));
 }
 
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
@@ -3171,8 +3020,7 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(
       along_row<65, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
         const vec x5 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
         const vec t6 = v_div_one(v_set(real(1.0)), row1);
-        const vec t7 = v_mul(x5, t6);
-        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7, some);
+        v_store_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), v_mul(x5, t6), some);
       });
     }
   }
@@ -3207,15 +3055,14 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
     const real* transformer_blocks_ffn_linear1_bias) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
           const vec x0 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
           const vec t1 = v_add(value, x0);
           v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t1);
-          const vec t2 = v_gelu(t1);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t2);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), v_gelu(t1));
         }
       }
     };
@@ -3260,10 +3107,8 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
         const vec value = v_load(sums + column);
         const vec x0 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
         const vec t1 = v_add(value, x0);
-        const vec t2 = v_gelu(t1);
-        v_store(transformer_blocks_5_ffn_gelu + (m + column), t2);
-        const vec t3 = v_gelu_gradient(t1);
-        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), t3);
+        v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(t1));
+        v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), v_gelu_gradient(t1));
       }
     };
     epilogue(kept);
@@ -3278,47 +3123,36 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
     const real* norm_bias, real* norm_add) {
   Accumulators<4> sum0 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x0 = v_load(transformer_blocks_5_add + d);
-    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x2 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0[way] = v_add(sum0[way], t4);
+    const vec x0 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t2 = v_add(v_load(transformer_blocks_5_add + d), v_add(x0, x1));
+    sum0[way] = v_add(sum0[way], t2);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   Accumulators<4> sum1 = v_zero();
-  const vec t10 = v_div_one(row0, v_set(real(256.0)));
+  const vec t6 = v_div_one(row0, v_set(real(256.0)));
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x5 = v_load(transformer_blocks_5_add + d);
-    const vec x6 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x7 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t11 = v_sub(t9, t10);
-    sum1[way] = v_fma(t11, t11, sum1[way]);
+    const vec x3 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x4 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t5 = v_add(v_load(transformer_blocks_5_add + d), v_add(x3, x4));
+    const vec t7 = v_sub(t5, t6);
+    sum1[way] = v_fma(t7, t7, sum1[way]);
   });
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t12 = v_div_one(row1, v_set(real(256.0)));
-  const vec t13 = v_add(t12, v_set(real(1e-05)));
-  const vec t14 = v_rsqrt_one(t13);
-  v_store_n(norm_rsqrt, t14, 1);
+  const vec t8 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t9 = v_rsqrt_one(t8);
+  v_store_n(norm_rsqrt, t9, 1);
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x15 = v_load(transformer_blocks_5_add + d);
-    const vec x16 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
-    const vec x17 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
-    const vec t18 = v_add(x16, x17);
-    const vec t19 = v_add(x15, t18);
-    const vec t20 = v_div_one(row0, v_set(real(256.0)));
-    const vec t21 = v_sub(t19, t20);
-    const vec t22 = v_div_one(row1, v_set(real(256.0)));
-    const vec t23 = v_add(t22, v_set(real(1e-05)));
-    const vec t24 = v_rsqrt_one(t23);
-    const vec t25 = v_mul(t21, t24);
-    v_store(norm_multiply + d, t25);
-    const vec x26 = v_load(norm_weight + d);
-    const vec x27 = v_load(norm_bias + d);
-    const vec t28 = v_fma(t25, x26, x27);
-    v_store(norm_add + d, t28);
+    const vec x10 = v_load(transformer_blocks_5_ffn_linear2_einsum + d);
+    const vec x11 = v_load(transformer_blocks_5_ffn_linear2_bias + d);
+    const vec t12 = v_add(v_load(transformer_blocks_5_add + d), v_add(x10, x11));
+    const vec t13 = v_sub(t12, v_div_one(row0, v_set(real(256.0))));
+    const vec t14 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t15 = v_rsqrt_one(t14);
+    const vec t16 = v_mul(t13, t15);
+    v_store(norm_multiply + d, t16);
+    const vec t17 = v_fma(t16, v_load(norm_weight + d), v_load(norm_bias + d));
+    v_store(norm_add + d, t17);
   }
 }
 
@@ -3328,27 +3162,18 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   Accumulators<4> sum0 = v_zero();
   Accumulators<4> sum1 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-    const vec x0 = v_load(d_head_einsum + d);
-    const vec x1 = v_load(norm_weight + d);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load(norm_multiply + d);
-    sum0[way] = v_fma(t2, x3, sum0[way]);
-    sum1[way] = v_fma(x0, x1, sum1[way]);
+    const vec t0 = v_mul(v_load(d_head_einsum + d), v_load(norm_weight + d));
+    const vec x1 = v_load(norm_multiply + d);
+    sum0[way] = v_fma(t0, x1, sum0[way]);
+    sum1[way] = v_fma(v_load(d_head_einsum + d), v_load(norm_weight + d), sum1[way]);
   });
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   for (std::int64_t d = 0; d < 256; d += 8) {
-    const vec x4 = v_set(norm_rsqrt[0]);
-    const vec x5 = v_load(norm_multiply + d);
-    const vec t6 = v_div_one(row0, v_set(real(256.0)));
-    const vec x7 = v_load(d_head_einsum + d);
-    const vec x8 = v_load(norm_weight + d);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div_one(row1, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec t13 = v_mul(x4, t12);
-    v_store(d_norm_multiply + d, t13);
+    const vec x2 = v_load(norm_multiply + d);
+    const vec t3 = v_mul(v_load(d_head_einsum + d), v_load(norm_weight + d));
+    const vec t4 = v_fnma(x2, v_div_one(row0, v_set(real(256.0))), v_sub(t3, v_div_one(row1, v_set(real(256.0)))));
+    v_store(d_norm_multiply + d, v_mul(v_set(norm_rsqrt[0]), t4));
   }
 }
 
@@ -3368,17 +3193,16 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
     }
     unroll<2>([&](auto column) {
       const vec x0 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (m + column * 8));
-      const vec t1 = v_mul(sum[column], x0);
-      v_store(d_transformer_blocks_5_ffn_multiply + (m + column * 8), t1);
+      v_store(d_transformer_blocks_5_ffn_multiply + (m + column * 8), v_mul(sum[column], x0));
     });
   }
   team.wait();
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
-static void transformer_blocks_5_attention_multiply_backward_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
-                                                                            const real* transformer_blocks_5_attention_divide,
-                                                                            real* d_transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_multiply_backward_input_gradient(
+    const real* d_transformer_blocks_5_attention_einsum, const real* transformer_blocks_5_attention_divide,
+    real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     Accumulators<4> sum0 = v_zero();
     along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
@@ -3390,10 +3214,8 @@ static void transformer_blocks_5_attention_multiply_backward_input_gradient(cons
     along_row<65, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
       const vec x2 = v_load_some(transformer_blocks_5_attention_divide + (h * 65 + n), some);
       const vec x3 = v_load_some(d_transformer_blocks_5_attention_einsum + (h * 65 + n), some);
-      const vec t4 = v_sub(x3, row0);
-      const vec t5 = v_mul(x2, t4);
-      const vec t6 = v_mul(t5, v_set(real(0.17677669529663687)));
-      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t6, some);
+      const vec t4 = v_mul(v_mul(x2, v_sub(x3, row0)), v_set(real(0.17677669529663687)));
+      v_store_some(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t4, some);
     });
   }
 }
@@ -3403,22 +3225,18 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 952560, 952560, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 952560, 952560, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    const vec x2 = v_load_strided(add + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(reduce_sum + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
+    sum = v_add(sum, v_keep_n(v_sub(x2, x3), static_cast<int>(batch - b_rest), real(0.0)));
   }
   const vec all = v_set(v_sum(sum));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all, t6);
-  v_store_n(loss, t7, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
@@ -3427,14 +3245,13 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
     const real* transformer_blocks_ffn_linear2_weight_packed_transposed, const real* d_transformer_blocks_carry) {
   const Tiles mine = team.tiles(65, 6, 512, 16, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 16) {
-    const auto epilogue = [=](const real* sums, const std::int64_t rows, const std::int64_t n) __attribute__((noinline)) {
+    const auto epilogue = [=](const real* sums, const int rows, const std::int64_t n) __attribute__((noinline)) {
       for (std::int64_t row = 0; row < rows; ++row) {
         for (std::int64_t column = 0; column < 16; column += 8) {
           const vec value = v_load(sums + (row * 16 + column));
           const vec x0 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
-          const vec t1 = v_gelu_gradient(x0);
-          const vec t2 = v_mul(value, t1);
-          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t2);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)),
+                  v_mul(value, v_gelu_gradient(x0)));
         }
       }
     };
@@ -3472,18 +3289,15 @@ static void transformer_blocks_norm2_backward_input_gradient(
       Accumulators<4> sum1 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         const vec x0 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d));
-        const vec x1 = v_load(transformer_blocks_norm2_weight + d);
-        const vec t2 = v_mul(x0, x1);
-        const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
-        sum0[way] = v_fma(t2, x3, sum0[way]);
-        sum1[way] = v_fma(x0, x1, sum1[way]);
+        const vec t1 = v_mul(x0, v_load(transformer_blocks_norm2_weight + d));
+        const vec x2 = v_load(transformer_blocks_norm2_multiply + (n * 256 + d));
+        sum0[way] = v_fma(t1, x2, sum0[way]);
+        sum1[way] = v_fma(x0, v_load(transformer_blocks_norm2_weight + d), sum1[way]);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_div_one(row1, v_set(real(256.0)));
-      of_row10s[n - top] = v_one(t4);
-      const vec t5 = v_div_one(row0, v_set(real(256.0)));
-      of_row12s[n - top] = v_one(t5);
+      of_row10s[n - top] = v_one(v_div_one(row1, v_set(real(256.0))));
+      of_row12s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     const auto pass1 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       const RowStatistic<rows> of_row10 = of_row10s + (n - top);
@@ -3491,17 +3305,15 @@ static void transformer_blocks_norm2_backward_input_gradient(
       for (std::int64_t d = 0; d < 256; d += 8) {
         if (rows == 1) v_fetch_near(d_transformer_blocks_ffn_linear1_einsum, n * 256 + d + 2048);
         if (rows == 1) v_fetch_near(transformer_blocks_norm2_multiply, n * 256 + d + 2048);
-        const vec x9 = v_load(transformer_blocks_norm2_weight + d);
+        const vec x5 = v_load(transformer_blocks_norm2_weight + d);
         unroll<rows>([&](auto row) {
-          const vec x6 = v_set(transformer_blocks_norm2_rsqrt[n + row]);
-          const vec x7 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
-          const vec x8 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
-          const vec t10 = v_mul(x8, x9);
-          const vec t11 = v_sub(t10, of_row10[row]);
-          const vec t12 = v_fnma(x7, of_row12[row], t11);
-          const vec x13 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t14 = v_fma(x6, t12, x13);
-          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t14);
+          const vec x3 = v_load(transformer_blocks_norm2_multiply + (n * 256 + row * 256 + d));
+          const vec x4 = v_load(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + row * 256 + d));
+          const vec t6 = v_mul(x4, x5);
+          const vec t7 = v_fnma(x3, of_row12[row], v_sub(t6, of_row10[row]));
+          const vec x8 = v_load(d_transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t9 = v_fma(v_set(transformer_blocks_norm2_rsqrt[n + row]), t7, x8);
+          v_store(d_transformer_blocks_add + (n * 256 + row * 256 + d), t9);
         });
       }
     };
@@ -3534,10 +3346,8 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
         v_fetch_near(transformer_blocks_attention_divide, h * 4225 + n * 65 + n2 + 520);
         const vec x2 = v_load_some(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), some);
         const vec x3 = v_load_some(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), some);
-        const vec t4 = v_sub(x3, row0);
-        const vec t5 = v_mul(x2, t4);
-        const vec t6 = v_mul(t5, v_set(real(0.17677669529663687)));
-        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t6, some);
+        const vec t4 = v_mul(v_mul(x2, v_sub(x3, row0)), v_set(real(0.17677669529663687)));
+        v_store_some(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t4, some);
       });
     }
   }
@@ -3610,45 +3420,30 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p + 8 <= end; p += 8) {
-    const vec x0 = v_load(moment1 + p);
-    const vec x1 = v_load(gradients + p);
-    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
-    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
-    v_store(moment1_2 + p, t3);
-    const vec x4 = v_load(moment2 + p);
-    const vec t5 = v_mul(x1, x1);
-    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
-    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
-    v_store(moment2_2 + p, t7);
-    const vec t8 = v_sqrt(t7);
-    const vec x9 = v_set(second_correction[0]);
-    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
-    const vec t11 = v_div(t3, t10);
-    const vec x12 = v_set(learning_rate_corrected[0]);
-    const vec x13 = v_load(parameters + p);
-    const vec t14 = v_fnma(t11, x12, x13);
-    v_store(parameters_2 + p, t14);
+    const vec x0 = v_load(gradients + p);
+    const vec t1 = v_fma(v_load(moment1 + p), v_set(real(0.9)), v_mul(x0, v_set(real(0.09999999999999998))));
+    v_store(moment1_2 + p, t1);
+    const vec t2 = v_mul(v_mul(x0, x0), v_set(real(0.0010000000000000009)));
+    const vec t3 = v_fma(v_load(moment2 + p), v_set(real(0.999)), t2);
+    v_store(moment2_2 + p, t3);
+    const vec t4 = v_fma(v_sqrt(t3), v_set(second_correction[0]), v_set(real(1e-08)));
+    const vec t5 = v_fnma(v_div(t1, t4), v_set(learning_rate_corrected[0]), v_load(parameters + p));
+    v_store(parameters_2 + p, t5);
   }
   const std::int64_t p_rest = begin + (end - begin) / 8 * 8;
   if (p_rest < end) {
-    const vec x15 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
-    const vec x16 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
-    const vec t17 = v_mul(x16, v_set(real(0.09999999999999998)));
-    const vec t18 = v_fma(x15, v_set(real(0.9)), t17);
-    v_store_n(moment1_2 + p_rest, t18, static_cast<int>(end - p_rest));
-    const vec x19 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
-    const vec t20 = v_mul(x16, x16);
-    const vec t21 = v_mul(t20, v_set(real(0.0010000000000000009)));
-    const vec t22 = v_fma(x19, v_set(real(0.999)), t21);
-    v_store_n(moment2_2 + p_rest, t22, static_cast<int>(end - p_rest));
-    const vec t23 = v_sqrt(t22);
-    const vec x24 = v_set(second_correction[0]);
-    const vec t25 = v_fma(t23, x24, v_set(real(1e-08)));
-    const vec t26 = v_div(t18, t25);
-    const vec x27 = v_set(learning_rate_corrected[0]);
-    const vec x28 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
-    const vec t29 = v_fnma(t26, x27, x28);
-    v_store_n(parameters_2 + p_rest, t29, static_cast<int>(end - p_rest));
+    const vec x6 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
+    const vec x7 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
+    const vec t8 = v_fma(x6, v_set(real(0.9)), v_mul(x7, v_set(real(0.09999999999999998))));
+    v_store_n(moment1_2 + p_rest, t8, static_cast<int>(end - p_rest));
+    const vec x9 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
+    const vec t10 = v_mul(v_mul(x7, x7), v_set(real(0.0010000000000000009)));
+    const vec t11 = v_fma(x9, v_set(real(0.999)), t10);
+    v_store_n(moment2_2 + p_rest, t11, static_cast<int>(end - p_rest));
+    const vec t12 = v_fma(v_sqrt(t11), v_set(second_correction[0]), v_set(real(1e-08)));
+    const vec x13 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
+    const vec t14 = v_fnma(v_div(t8, t12), v_set(learning_rate_corrected[0]), x13);
+    v_store_n(parameters_2 + p_rest, t14, static_cast<int>(end - p_rest));
   }
 }
 
@@ -3678,25 +3473,17 @@ static void patch_embed_add_forward(const real* patch_embed_einsum, const real* 
   Accumulators<4> sum0 = v_zero();
   for (std::int64_t n = 0; n < 64; ++n) {
     along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
-      const vec x0 = v_load(patch_embed_einsum + (n * 256 + d));
-      const vec x1 = v_load(patch_embed_bias + d);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0[way] = v_add(sum0[way], t4);
+      const vec t0 = v_add(v_load(patch_embed_einsum + (n * 256 + d)), v_load(patch_embed_bias + d));
+      sum0[way] = v_add(sum0[way], v_max(t0, v_neg(t0)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-  const vec t5 = v_mul(row0, v_set(real(6.103515625e-05)));
-  v_store_n(magnitude_0, t5, 1);
+  v_store_n(magnitude_0, v_mul(row0, v_set(real(6.103515625e-05))), 1);
   for (std::int64_t n = 0; n < 64; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x6 = v_load(patch_embed_einsum + (n * 256 + d));
-      const vec x7 = v_load(patch_embed_bias + d);
-      const vec t8 = v_add(x6, x7);
-      const vec x9 = v_load(pos_embed + (n * 256 + d + 256));
-      const vec t10 = v_add(t8, x9);
-      v_store(concat + (n * 256 + d + 256), t10);
+      const vec t1 = v_add(v_load(patch_embed_einsum + (n * 256 + d)), v_load(patch_embed_bias + d));
+      const vec t2 = v_add(t1, v_load(pos_embed + (n * 256 + d + 256)));
+      v_store(concat + (n * 256 + d + 256), t2);
     }
   }
 }
@@ -3717,8 +3504,7 @@ static void transformer_blocks_norm1_forward_inspect(
         sum0[way] = v_add(sum0[way], x0);
       });
       const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-      const vec t1 = v_div_one(row0, v_set(real(256.0)));
-      of_row3s[n - top] = v_one(t1);
+      of_row3s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
     }
     real of_row10s[8];
     for (std::int64_t n = top; n < bottom; ++n) {
@@ -3726,31 +3512,26 @@ static void transformer_blocks_norm1_forward_inspect(
       Accumulators<4> sum1 = v_zero();
       along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
         v_fetch_near(transformer_blocks_carry, n * 256 + d + 2048);
-        const vec x2 = v_load(transformer_blocks_carry + (n * 256 + d));
-        const vec t3 = v_sub(x2, of_row3);
-        sum1[way] = v_fma(t3, t3, sum1[way]);
+        const vec x1 = v_load(transformer_blocks_carry + (n * 256 + d));
+        const vec t2 = v_sub(x1, of_row3);
+        sum1[way] = v_fma(t2, t2, sum1[way]);
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-      const vec t4 = v_div_one(row1, v_set(real(256.0)));
-      const vec t5 = v_add(t4, v_set(real(1e-05)));
-      const vec t6 = v_rsqrt_one(t5);
-      of_row10s[n - top] = v_one(t6);
+      const vec t3 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+      of_row10s[n - top] = v_one(v_rsqrt_one(t3));
     }
     const auto pass2 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
       const RowStatistic<rows> of_row3 = of_row3s + (n - top);
       const RowStatistic<rows> of_row10 = of_row10s + (n - top);
       for (std::int64_t d = 0; d < 256; d += 8) {
-        const vec x10 = v_load(transformer_blocks_norm1_weight + d);
-        const vec x11 = v_load(transformer_blocks_norm1_bias + d);
+        const vec x6 = v_load(transformer_blocks_norm1_weight + d);
+        const vec x7 = v_load(transformer_blocks_norm1_bias + d);
         unroll<rows>([&](auto row) {
-          const vec x7 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
-          const vec t8 = v_sub(x7, of_row3[row]);
-          const vec t9 = v_mul(t8, of_row10[row]);
-          const vec t12 = v_fma(t9, x10, x11);
-          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t12);
-          const vec t13 = v_neg(t12);
-          const vec t14 = v_max(t12, t13);
-          v_store(transformer_blocks_norm1_maximum + (n * 256 + row * 256 + d), t14);
+          const vec x4 = v_load(transformer_blocks_carry + (n * 256 + row * 256 + d));
+          const vec t5 = v_sub(x4, of_row3[row]);
+          const vec t8 = v_fma(v_mul(t5, of_row10[row]), x6, x7);
+          v_store(transformer_blocks_norm1_add + (n * 256 + row * 256 + d), t8);
+          v_store(transformer_blocks_norm1_maximum + (n * 256 + row * 256 + d), v_max(t8, v_neg(t8)));
         });
       }
     };
@@ -3767,19 +3548,15 @@ static void transformer_blocks_attention_multiply_forward(const real* transforme
     for (std::int64_t n = 0; n < 65; ++n) {
       along_row<32, 4>([&](auto k, auto way, auto) __attribute__((always_inline)) {
         const vec x0 = v_load(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k));
-        const vec t1 = v_neg(x0);
-        const vec t2 = v_max(x0, t1);
-        sum0[way] = v_add(sum0[way], t2);
+        sum0[way] = v_add(sum0[way], v_max(x0, v_neg(x0)));
       });
     }
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-  const vec t3 = v_mul(row0, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_3, t3, 1);
+  v_store_n(magnitude_3, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
-// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_multiply_forward(
     const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
     const real* transformer_blocks_attention_out_proj_bias, const real* transformer_blocks_carry, real* magnitude_2,
@@ -3794,33 +3571,24 @@ static void transformer_blocks_norm1_multiply_forward(
       const vec x1 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
       const vec x2 = v_load(transformer_blocks_attention_out_proj_bias + d);
       const vec t3 = v_add(x1, x2);
-      const vec t4 = v_neg(t3);
-      const vec t5 = v_max(t3, t4);
-      sum1[way] = v_add(sum1[way], t5);
-      const vec x6 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec t7 = v_add(x6, t3);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum2[way] = v_add(sum2[way], t9);
+      sum1[way] = v_add(sum1[way], v_max(t3, v_neg(t3)));
+      const vec t4 = v_add(v_load(transformer_blocks_carry + (n * 256 + d)), t3);
+      sum2[way] = v_add(sum2[way], v_max(t4, v_neg(t4)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
-  const vec t10 = v_mul(row0, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_2, t10, 1);
-  const vec t11 = v_mul(row1, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_4, t11, 1);
-  const vec t12 = v_mul(row2, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_5, t12, 1);
+  v_store_n(magnitude_2, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_4, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_5, v_mul(row2, v_set(real(6.009615384615385e-05))), 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; d += 8) {
-      const vec x13 = v_load(transformer_blocks_carry + (n * 256 + d));
-      const vec x14 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
-      const vec x15 = v_load(transformer_blocks_attention_out_proj_bias + d);
-      const vec t16 = v_add(x14, x15);
-      const vec t17 = v_add(x13, t16);
-      v_store(transformer_blocks_add + (n * 256 + d), t17);
+      const vec x5 = v_load(transformer_blocks_attention_out_proj_einsum + (n * 256 + d));
+      const vec x6 = v_load(transformer_blocks_attention_out_proj_bias + d);
+      const vec t7 = v_add(x5, x6);
+      const vec t8 = v_add(v_load(transformer_blocks_carry + (n * 256 + d)), t7);
+      v_store(transformer_blocks_add + (n * 256 + d), t8);
     }
   }
 }
@@ -3858,30 +3626,57 @@ static void transformer_blocks_ffn_linear1_multiply_forward(
   for (std::int64_t n = 0; n < 65; ++n) {
     along_row<512, 4>([&](auto m, auto way, auto) __attribute__((always_inline)) {
       const vec x0 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
-      const vec x1 = v_load(transformer_blocks_ffn_linear1_bias + m);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0[way] = v_add(sum0[way], t4);
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1[way] = v_add(sum1[way], t7);
+      const vec t1 = v_add(x0, v_load(transformer_blocks_ffn_linear1_bias + m));
+      sum0[way] = v_add(sum0[way], v_max(t1, v_neg(t1)));
+      const vec t2 = v_gelu(t1);
+      sum1[way] = v_add(sum1[way], v_max(t2, v_neg(t2)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t8 = v_mul(row0, v_set(real(3.0048076923076925e-05)));
-  v_store_n(magnitude_7, t8, 1);
-  const vec t9 = v_mul(row1, v_set(real(3.0048076923076925e-05)));
-  v_store_n(magnitude_8, t9, 1);
+  v_store_n(magnitude_7, v_mul(row0, v_set(real(3.0048076923076925e-05))), 1);
+  v_store_n(magnitude_8, v_mul(row1, v_set(real(3.0048076923076925e-05))), 1);
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t m = 0; m < 512; m += 8) {
-      const vec x10 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
-      const vec x11 = v_load(transformer_blocks_ffn_linear1_bias + m);
-      const vec t12 = v_add(x10, x11);
-      const vec t13 = v_gelu(t12);
-      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t13);
+      const vec x3 = v_load(transformer_blocks_ffn_linear1_einsum + (n * 512 + m));
+      const vec t4 = v_add(x3, v_load(transformer_blocks_ffn_linear1_bias + m));
+      const vec t5 = v_gelu(t4);
+      v_store(transformer_blocks_ffn_gelu + (n * 512 + m), t5);
+    }
+  }
+}
+
+// b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
+static void transformer_blocks_norm2_multiply_forward(
+    const real* transformer_blocks_norm2_maximum, const real* transformer_blocks_ffn_linear2_einsum,
+    const real* transformer_blocks_ffn_linear2_bias, const real* transformer_blocks_add, real* magnitude_6,
+    real* magnitude_9, real* magnitude_10, real* transformer_blocks_carry_next) {
+  Accumulators<4> sum0 = v_zero();
+  Accumulators<4> sum1 = v_zero();
+  Accumulators<4> sum2 = v_zero();
+  for (std::int64_t n = 0; n < 65; ++n) {
+    along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+      const vec x0 = v_load(transformer_blocks_norm2_maximum + (n * 256 + d));
+      sum0[way] = v_add(sum0[way], x0);
+      const vec x1 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
+      const vec t2 = v_add(x1, v_load(transformer_blocks_ffn_linear2_bias + d));
+      sum1[way] = v_add(sum1[way], v_max(t2, v_neg(t2)));
+      const vec t3 = v_add(v_load(transformer_blocks_add + (n * 256 + d)), t2);
+      sum2[way] = v_add(sum2[way], v_max(t3, v_neg(t3)));
+    });
+  }
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
+  v_store_n(magnitude_6, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_9, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_10, v_mul(row2, v_set(real(6.009615384615385e-05))), 1);
+  for (std::int64_t n = 0; n < 65; ++n) {
+    for (std::int64_t d = 0; d < 256; d += 8) {
+      const vec x4 = v_load(transformer_blocks_ffn_linear2_einsum + (n * 256 + d));
+      const vec t5 = v_add(x4, v_load(transformer_blocks_ffn_linear2_bias + d));
+      const vec t6 = v_add(v_load(transformer_blocks_add + (n * 256 + d)), t5);
+      v_store(transformer_blocks_carry_next + (n * 256 + d), t6);
     }
   }
 }
@@ -3893,19 +3688,14 @@ static void norm_forward(const real* concat, const real* norm_maximum, real* mag
   for (std::int64_t n = 0; n < 65; ++n) {
     along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
       const vec x0 = v_load(concat + (n * 256 + d));
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0[way] = v_add(sum0[way], t2);
-      const vec x3 = v_load(norm_maximum + (n * 256 + d));
-      sum1[way] = v_add(sum1[way], x3);
+      sum0[way] = v_add(sum0[way], v_max(x0, v_neg(x0)));
+      sum1[way] = v_add(sum1[way], v_load(norm_maximum + (n * 256 + d)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t4 = v_mul(row0, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_1, t4, 1);
-  const vec t5 = v_mul(row1, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_11, t5, 1);
+  v_store_n(magnitude_1, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_11, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
 }
 
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
@@ -3930,16 +3720,11 @@ static void head_forward_inspect(const real* norm_add, const real* head_weight, 
 static void head_multiply_forward(const real* head_einsum, const real* head_bias, real* magnitude_12) {
   vec sum0 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x0 = v_load_some(head_einsum + classes, some);
-    const vec x1 = v_load_some(head_bias + classes, some);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_neg(t2);
-    const vec t4 = v_max(t2, t3);
-    sum0 = v_add(sum0, v_keep_some(t4, some, real(0.0)));
+    const vec t0 = v_add(v_load_some(head_einsum + classes, some), v_load_some(head_bias + classes, some));
+    sum0 = v_add(sum0, v_keep_some(v_max(t0, v_neg(t0)), some, real(0.0)));
   });
   const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_mul(row0, v_set(real(0.1)));
-  v_store_n(magnitude_12, t5, 1);
+  v_store_n(magnitude_12, v_mul(row0, v_set(real(0.1))), 1);
 }
 
 namespace at {  // where each lies, of repeated blocks the first layer's
@@ -4044,10 +3829,11 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                          packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                          transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_attention_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -4055,9 +3841,10 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
       transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
                                                            transformer_blocks_attention_copy + own,
                                                            transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_rearrange + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -4099,9 +3886,10 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
                                                              transformer_blocks_5_attention_divide + own,
                                                              transformer_blocks_5_attention_add + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                    transformer_blocks_5_attention_rearrange + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, transformer_blocks_5_attention_out_proj_einsum + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+        transformer_blocks_5_attention_rearrange + own);
     team.alone([&] {
       transformer_blocks_5_attention_out_proj_add_forward(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4175,10 +3963,11 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                          packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                          transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_attention_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -4186,9 +3975,10 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
       transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
                                                            transformer_blocks_attention_copy + own,
                                                            transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_rearrange + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -4230,9 +4020,10 @@ void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std
                                                              transformer_blocks_5_attention_divide + own,
                                                              transformer_blocks_5_attention_add + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                    transformer_blocks_5_attention_rearrange + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, transformer_blocks_5_attention_out_proj_einsum + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+        transformer_blocks_5_attention_rearrange + own);
     team.alone([&] {
       transformer_blocks_5_attention_out_proj_add_forward(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4367,10 +4158,11 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
               parameters + at::transformer_blocks_norm1_weight - layer * 527104,
               parameters + at::transformer_blocks_norm1_bias - layer * 527104, transformer_blocks_norm1_add + own);
         });
-        transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + here,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                             transformer_blocks_norm1_add + own,
-                                             parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
+        transformer_blocks_attention_forward(
+            team, transformer_blocks_attention_add + layer * 49920 + here,
+            packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+            transformer_blocks_norm1_add + own,
+            parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
         team.alone([&] {
           transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + here,
                                                     transformer_blocks_attention_copy + own);
@@ -4380,9 +4172,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             transformer_blocks_attention_copy + own, transformer_blocks_attention_divide + layer * 33808 + here, random,
             transformer_blocks_attention_multiply + layer * 33808 + here,
             transformer_blocks_attention_rearrange + layer * 16640 + here);
-        transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                      transformer_blocks_attention_rearrange + layer * 16640 + here);
+        transformer_blocks_attention_out_proj_forward(
+            team, transformer_blocks_attention_out_proj_einsum + own,
+            packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+            transformer_blocks_attention_rearrange + layer * 16640 + here);
         team.alone([&] {
           transformer_blocks_attention_out_proj_add_forward_train(
               transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -4431,9 +4224,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                                transformer_blocks_5_attention_multiply + own,
                                                                transformer_blocks_5_attention_add + own);
       });
-      transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                      transformer_blocks_5_attention_rearrange + here);
+      transformer_blocks_5_attention_out_proj_forward(
+          team, transformer_blocks_5_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+          transformer_blocks_5_attention_rearrange + here);
       team.alone([&] {
         transformer_blocks_5_attention_out_proj_add_forward_train(
             transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4477,9 +4271,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             parameters + at::transformer_blocks_norm2_weight - 2635520, transformer_blocks_5_norm2_multiply + here,
             transformer_blocks_5_norm2_rsqrt + own, d_norm_multiply + own, d_transformer_blocks_5_add + here);
       });
-      transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_attention_out_proj_einsum + own,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
-                                                      d_transformer_blocks_5_add + here);
+      transformer_blocks_5_attention_out_proj_forward(
+          team, d_transformer_blocks_5_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
+          d_transformer_blocks_5_add + here);
       team.alone([&] {
         transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
                                                 d_transformer_blocks_5_attention_copy + own);
@@ -4499,16 +4294,17 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
                                                     transformer_blocks_5_attention_add + own,
                                                     d_transformer_blocks_5_attention_rearrange + here);
       });
-      transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_5_attention_einsum_2 + here,
-                                                      packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-                                                      d_transformer_blocks_5_attention_rearrange + here);
+      transformer_blocks_5_attention_in_proj_backward(
+          team, d_transformer_blocks_5_attention_einsum_2 + here,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+          d_transformer_blocks_5_attention_rearrange + here);
       team.alone([&] {
         transformer_blocks_5_norm1_backward(
             d_transformer_blocks_5_attention_einsum_2 + here,
             parameters + at::transformer_blocks_norm1_weight - 2635520, transformer_blocks_5_norm1_multiply + here,
             transformer_blocks_5_norm1_rsqrt + own, d_transformer_blocks_5_norm1_multiply + own);
-        add_forward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_5_add + here,
-                    d_transformer_blocks_carry + here);
+        transformer_blocks_add_backward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_5_add + here,
+                                        d_transformer_blocks_carry + here);
         transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_carry + here);
       });
     });
@@ -4604,9 +4400,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
             d_transformer_blocks_ffn_multiply_2 + here, transformer_blocks_ffn_multiply + layer * 33280 + here,
             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
             d_transformer_blocks_ffn_multiply + here, random);
-        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + here,
-                                                packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
-                                                d_transformer_blocks_ffn_multiply_2 + here);
+        transformer_blocks_ffn_linear1_backward(
+            team, d_transformer_blocks_ffn_linear1_einsum + here,
+            packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
+            d_transformer_blocks_ffn_multiply_2 + here);
         team.alone([&] {
           transformer_blocks_norm2_backward(
               d_transformer_blocks_ffn_linear1_einsum + here,
@@ -4616,9 +4413,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
               d_transformer_blocks_ffn_linear1_copy + here, transformer_blocks_norm2_rsqrt + layer * 80 + here,
               d_transformer_blocks_carry + pass % 2 * 16640 + here, d_transformer_blocks_add + here);
         });
-        transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_attention_out_proj_einsum + own,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
-                                                      d_transformer_blocks_add + here);
+        transformer_blocks_attention_out_proj_forward(
+            team, d_transformer_blocks_attention_out_proj_einsum + own,
+            packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
+            d_transformer_blocks_add + here);
         team.alone([&] {
           transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
                                                   d_transformer_blocks_attention_copy + own);
@@ -4634,9 +4432,10 @@ void vit_cifar_loss_and_gradients_avx2(const float* parameters, const float* pac
         transformer_blocks_attention_key_backward(team, d_transformer_blocks_attention_rearrange + here,
                                                   d_transformer_blocks_attention_multiply + own,
                                                   transformer_blocks_attention_add + layer * 49920 + here);
-        transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_attention_einsum_2 + here,
-                                                        packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
-                                                        d_transformer_blocks_attention_rearrange + here);
+        transformer_blocks_5_attention_in_proj_backward(
+            team, d_transformer_blocks_attention_einsum_2 + here,
+            packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+            d_transformer_blocks_attention_rearrange + here);
         team.alone([&] {
           transformer_blocks_norm2_backward(
               d_transformer_blocks_attention_einsum_2 + here,
@@ -4812,10 +4611,11 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
             parameters + at::transformer_blocks_norm1_weight - layer * 527104,
             parameters + at::transformer_blocks_norm1_bias - layer * 527104, transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + layer * 49920 + here,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           transformer_blocks_norm1_add + own,
-                                           parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_attention_add + layer * 49920 + here,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          transformer_blocks_norm1_add + own,
+          parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + here,
                                                   transformer_blocks_attention_copy + own);
@@ -4823,9 +4623,10 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
       transformer_blocks_attention_weighted_values_forward_input_gradient(
           team, transformer_blocks_attention_add + layer * 49920 + here, transformer_blocks_attention_copy + own,
           transformer_blocks_attention_divide + layer * 33808 + here, transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_rearrange + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward_train(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -4870,9 +4671,10 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                              transformer_blocks_5_attention_divide + own,
                                                              transformer_blocks_5_attention_add + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                    transformer_blocks_5_attention_rearrange + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, transformer_blocks_5_attention_out_proj_einsum + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+        transformer_blocks_5_attention_rearrange + own);
     team.alone([&] {
       transformer_blocks_5_attention_out_proj_add_forward_train(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4899,10 +4701,10 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
       norm_backward_input_gradient(d_head_einsum + own, parameters + at::norm_weight, norm_multiply + own,
                                    norm_rsqrt + own, d_norm_multiply + own);
     });
-    transformer_blocks_5_ffn_linear2_backward_input_gradient(team, d_transformer_blocks_5_ffn_multiply + own,
-                                                             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360,
-                                                             d_norm_multiply + own,
-                                                             d_transformer_blocks_5_ffn_gelu_gradient + own);
+    transformer_blocks_5_ffn_linear2_backward_input_gradient(
+        team, d_transformer_blocks_5_ffn_multiply + own,
+        packed + packed_at::transformer_blocks_ffn_linear2_weight_ + 655360, d_norm_multiply + own,
+        d_transformer_blocks_5_ffn_gelu_gradient + own);
     transformer_blocks_5_ffn_linear2_forward(team, d_transformer_blocks_5_ffn_linear1_einsum + own,
                                              packed + packed_at::transformer_blocks_ffn_linear1_weight_ + 655360,
                                              d_transformer_blocks_5_ffn_multiply + own);
@@ -4912,9 +4714,9 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
           transformer_blocks_5_norm2_multiply + own, transformer_blocks_5_norm2_rsqrt + own, d_norm_multiply + own,
           d_transformer_blocks_5_add + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
-                                                    d_transformer_blocks_5_add + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, d_transformer_blocks_5_attention_out_proj_einsum + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680, d_transformer_blocks_5_add + own);
     team.alone([&] {
       transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
                                               d_transformer_blocks_5_attention_copy + own);
@@ -4934,16 +4736,17 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
                                                   transformer_blocks_5_attention_add + own,
                                                   d_transformer_blocks_5_attention_rearrange + here);
     });
-    transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_5_attention_einsum_2 + own,
-                                                    packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-                                                    d_transformer_blocks_5_attention_rearrange + here);
+    transformer_blocks_5_attention_in_proj_backward(
+        team, d_transformer_blocks_5_attention_einsum_2 + own,
+        packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+        d_transformer_blocks_5_attention_rearrange + here);
     team.alone([&] {
       transformer_blocks_5_norm1_backward(
           d_transformer_blocks_5_attention_einsum_2 + own, parameters + at::transformer_blocks_norm1_weight - 2635520,
           transformer_blocks_5_norm1_multiply + own, transformer_blocks_5_norm1_rsqrt + own,
           d_transformer_blocks_5_norm1_multiply + own);
-      add_forward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_5_add + own,
-                  d_transformer_blocks_carry + here);
+      transformer_blocks_add_backward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_5_add + own,
+                                      d_transformer_blocks_carry + here);
       transformer_blocks_backward(d_transformer_blocks_5_norm1_multiply + own, d_transformer_blocks_carry + here);
     });
   });
@@ -4954,24 +4757,26 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
     each_image(batch, [&](const Team& team, const std::int64_t image) {
       const std::int64_t here = image * 952560;
       const std::int64_t own = team.first * 952560;
-      transformer_blocks_ffn_linear2_backward_input_gradient(team, d_transformer_blocks_ffn_multiply + own,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + here,
-                                                             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
-                                                             d_transformer_blocks_carry + pass % 2 * 16640 + here);
-      transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_linear1_einsum + own,
-                                              packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
-                                              d_transformer_blocks_ffn_multiply + own);
+      transformer_blocks_ffn_linear2_backward_input_gradient(
+          team, d_transformer_blocks_ffn_multiply + own, transformer_blocks_ffn_linear1_add + layer * 33280 + here,
+          packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
+          d_transformer_blocks_carry + pass % 2 * 16640 + here);
+      transformer_blocks_ffn_linear1_backward(
+          team, d_transformer_blocks_ffn_linear1_einsum + own,
+          packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
+          d_transformer_blocks_ffn_multiply + own);
       team.alone([&] {
-        transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + own,
-                                                         parameters + at::transformer_blocks_norm2_weight - layer * 527104,
-                                                         transformer_blocks_norm2_multiply + layer * 16640 + here,
-                                                         transformer_blocks_norm2_rsqrt + layer * 80 + here,
-                                                         d_transformer_blocks_carry + pass % 2 * 16640 + here,
-                                                         d_transformer_blocks_add + own);
+        transformer_blocks_norm2_backward_input_gradient(
+            d_transformer_blocks_ffn_linear1_einsum + own,
+            parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+            transformer_blocks_norm2_multiply + layer * 16640 + here,
+            transformer_blocks_norm2_rsqrt + layer * 80 + here, d_transformer_blocks_carry + pass % 2 * 16640 + here,
+            d_transformer_blocks_add + own);
       });
-      transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
-                                                    d_transformer_blocks_add + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, d_transformer_blocks_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
+          d_transformer_blocks_add + own);
       team.alone([&] {
         transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
                                                 d_transformer_blocks_attention_copy + own);
@@ -4986,16 +4791,17 @@ void vit_cifar_input_gradient_avx2(const float* parameters, const float* packed,
       transformer_blocks_attention_key_backward(team, d_transformer_blocks_attention_rearrange + own,
                                                 d_transformer_blocks_attention_multiply + own,
                                                 transformer_blocks_attention_add + layer * 49920 + here);
-      transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_attention_einsum_2 + own,
-                                                      packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
-                                                      d_transformer_blocks_attention_rearrange + own);
+      transformer_blocks_5_attention_in_proj_backward(
+          team, d_transformer_blocks_attention_einsum_2 + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+          d_transformer_blocks_attention_rearrange + own);
       team.alone([&] {
-        transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + own,
-                                                         parameters + at::transformer_blocks_norm1_weight - layer * 527104,
-                                                         transformer_blocks_norm1_multiply + layer * 16640 + here,
-                                                         transformer_blocks_norm1_rsqrt + layer * 80 + here,
-                                                         d_transformer_blocks_add + own,
-                                                         d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + here);
+        transformer_blocks_norm2_backward_input_gradient(
+            d_transformer_blocks_attention_einsum_2 + own,
+            parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+            transformer_blocks_norm1_multiply + layer * 16640 + here,
+            transformer_blocks_norm1_rsqrt + layer * 80 + here, d_transformer_blocks_add + own,
+            d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + here);
       });
     });
   }
@@ -5067,10 +4873,11 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
                                                  transformer_blocks_norm1_add + own,
                                                  transformer_blocks_norm1_maximum + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_attention_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -5082,9 +4889,10 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
         transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + own,
                                                       magnitudes + 3 + layer * 9 + image * 58);
       });
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_rearrange + own);
       team.alone([&] {
         transformer_blocks_norm1_multiply_forward(
             transformer_blocks_norm1_maximum + own, transformer_blocks_attention_out_proj_einsum + own,
@@ -5097,21 +4905,23 @@ void vit_cifar_inspect_avx2(const float* packed, const float* images, const std:
             packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own,
             transformer_blocks_norm2_maximum + own);
       });
-      transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_ffn_linear1_einsum + own,
-                                                     packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                     transformer_blocks_norm2_add + own);
+      transformer_blocks_ffn_linear1_forward_inspect(
+          team, transformer_blocks_ffn_linear1_einsum + own,
+          packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+          transformer_blocks_norm2_add + own);
       team.alone([&] {
-        transformer_blocks_ffn_linear1_multiply_forward(transformer_blocks_ffn_linear1_einsum + own,
-                                                        packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
-                                                        magnitudes + 7 + layer * 9 + image * 58,
-                                                        magnitudes + 8 + layer * 9 + image * 58,
-                                                        transformer_blocks_ffn_gelu + own);
+        transformer_blocks_ffn_linear1_multiply_forward(
+            transformer_blocks_ffn_linear1_einsum + own,
+            packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
+            magnitudes + 7 + layer * 9 + image * 58, magnitudes + 8 + layer * 9 + image * 58,
+            transformer_blocks_ffn_gelu + own);
       });
-      transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_linear2_einsum + own,
-                                              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                              transformer_blocks_ffn_gelu + own);
+      transformer_blocks_ffn_linear1_backward(
+          team, transformer_blocks_ffn_linear2_einsum + own,
+          packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+          transformer_blocks_ffn_gelu + own);
       team.alone([&] {
-        transformer_blocks_norm1_multiply_forward(
+        transformer_blocks_norm2_multiply_forward(
             transformer_blocks_norm2_maximum + own, transformer_blocks_ffn_linear2_einsum + own,
             packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256, transformer_blocks_add + own,
             magnitudes + 6 + layer * 9 + image * 58, magnitudes + 9 + layer * 9 + image * 58,
@@ -5167,10 +4977,11 @@ void vit_cifar_embed_avx2(const float* packed, const float* images, const std::i
                                          packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                          transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_attention_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_attention_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -5178,9 +4989,10 @@ void vit_cifar_embed_avx2(const float* packed, const float* images, const std::i
       transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
                                                            transformer_blocks_attention_copy + own,
                                                            transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_out_proj_einsum + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_rearrange + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_out_proj_einsum + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_rearrange + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,

@@ -373,10 +373,9 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
 /// Stores so many of one number, `apart` values apart. Not inlined: of stores of a constant compilers unroll hundreds,
 /// which Clang takes minutes to merge.
 [[gnu::noinline]] static void v_fill(real* p, std::int64_t apart, std::int64_t count, real value) {
-  std::int64_t i = 0;
-  if (apart == 1)
-    for (; i + lanes <= count; i += lanes) v_store(p + i, v_set(value));
-  for (; i < count; ++i) p[i * apart] = value;
+  const std::int64_t whole = apart == 1 ? count / lanes * lanes : 0;
+  for (std::int64_t i = 0; i < whole; i += lanes) v_store(p + i, v_set(value));
+  for (std::int64_t i = whole; i < count; ++i) p[i * apart] = value;
 }
 
 // Prefetch of what lies in DRAM.
@@ -692,10 +691,9 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
       vec x2[4];
       unroll<4>([&](auto column) { x2[column] = v_load(patch_embed_bias + (d + column)); });
       unroll<2, 4>([&](auto row, auto column) {
-        const vec t3 = v_add(sum[row][column], x2[column]);
-        const vec x4 = v_load(pos_embed + (n * 256 + row * 256 + d + column + 256));
-        const vec t5 = v_add(t3, x4);
-        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column + 256), t5);
+        const vec x3 = v_load(pos_embed + (n * 256 + row * 256 + d + column + 256));
+        v_store(transformer_blocks_carry + (n * 256 + row * 256 + d + column + 256),
+                v_add(v_add(sum[row][column], x2[column]), x3));
       });
     }
   }
@@ -705,10 +703,8 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_set(cls_token[d]);
-    const vec x1 = v_load_strided(pos_embed + d, 256, lanes);
-    const vec t2 = v_add(x0, x1);
-    v_store_strided(transformer_blocks_carry + d, 256, t2, lanes);
+    const vec t0 = v_add(v_set(cls_token[d]), v_load_strided(pos_embed + d, 256, lanes));
+    v_store_strided(transformer_blocks_carry + d, 256, t0, lanes);
   }
 }
 
@@ -726,22 +722,16 @@ static void transformer_blocks_norm1_forward(
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x1 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t2 = v_div(sum0, v_set(real(256.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(256.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t5 = v_div(sum0, v_set(real(256.0)));
-      const vec t6 = v_sub(x4, t5);
-      const vec t7 = v_div(sum1, v_set(real(256.0)));
-      const vec t8 = v_add(t7, v_set(real(1e-05)));
-      const vec t9 = v_rsqrt(t8);
-      const vec t10 = v_mul(t6, t9);
-      const vec x11 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec x12 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t13 = v_fma(t10, x11, x12);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t13, lanes);
+      const vec x3 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t4 = v_sub(x3, v_div(sum0, v_set(real(256.0))));
+      const vec t5 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(transformer_blocks_norm1_weight[d]),
+                           v_set(transformer_blocks_norm1_bias[d]));
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t6, lanes);
     }
   }
 }
@@ -769,8 +759,8 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
       vec x2[4];
       unroll<4>([&](auto column) { x2[column] = v_load(transformer_blocks_attention_in_proj_bias + (d + column)); });
       unroll<rows, 4>([&](auto row, auto column) {
-        const vec t3 = v_add(sum[row][column], x2[column]);
-        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column), t3);
+        v_store(transformer_blocks_attention_add + (n * 768 + row * 768 + d + column),
+                v_add(sum[row][column], x2[column]));
       });
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
@@ -858,8 +848,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
       v_store(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2), t4);
     }
     const vec row1 = v_set(v_sum(sum1));
-    const vec t5 = v_div_one(v_set(real(1.0)), row1);
-    v_store_n(transformer_blocks_attention_divide_scale + (n - begin), t5, 1);
+    v_store_n(transformer_blocks_attention_divide_scale + (n - begin), v_div_one(v_set(real(1.0)), row1), 1);
   }
 }
 
@@ -884,8 +873,8 @@ static void transformer_blocks_attention_weighted_values_forward_block(
       unroll<rows>([&](auto row) {
         const vec x2 = v_set(transformer_blocks_attention_divide_scale[n - begin + row]);
         unroll<4>([&](auto column) {
-          const vec t3 = v_mul(sum[row][column], x2);
-          v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column), t3);
+          v_store(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + row * 256 + k + column),
+                  v_mul(sum[row][column], x2));
         });
       });
     };
@@ -919,10 +908,10 @@ static void transformer_blocks_attention_weighted_values_forward(
 
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_attention_out_proj_forward(const Team& team,
-                                                          const real* transformer_blocks_attention_rearrange,
-                                                          const real* transformer_blocks_attention_out_proj_weight_packed,
-                                                          real* transformer_blocks_attention_out_proj_einsum) {
+static void transformer_blocks_attention_out_proj_forward(
+    const Team& team, const real* transformer_blocks_attention_rearrange,
+    const real* transformer_blocks_attention_out_proj_weight_packed,
+    real* transformer_blocks_attention_out_proj_einsum) {
   const Tiles mine = team.tiles(65, 2, 256, 4, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
@@ -959,38 +948,29 @@ static void transformer_blocks_attention_out_proj_add_forward(
       const vec x0 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
       const vec x1 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
       const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
+      const vec t3 = v_add(x0, v_add(x1, x2));
+      sum0 = v_add(sum0, t3);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x6 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      const vec t10 = v_div(sum0, v_set(real(256.0)));
-      const vec t11 = v_sub(t9, t10);
-      sum1 = v_fma(t11, t11, sum1);
+      const vec x4 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x6 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t7 = v_add(x4, v_add(x5, x6));
+      const vec t8 = v_sub(t7, v_div(sum0, v_set(real(256.0))));
+      sum1 = v_fma(t8, t8, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x12 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x13 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x14 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t15 = v_add(x13, x14);
-      const vec t16 = v_add(x12, t15);
-      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t16, lanes);
-      const vec t17 = v_div(sum0, v_set(real(256.0)));
-      const vec t18 = v_sub(t16, t17);
-      const vec t19 = v_div(sum1, v_set(real(256.0)));
-      const vec t20 = v_add(t19, v_set(real(1e-05)));
-      const vec t21 = v_rsqrt(t20);
-      const vec t22 = v_mul(t18, t21);
-      const vec x23 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec x24 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t25 = v_fma(t22, x23, x24);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t25, lanes);
+      const vec x9 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x10 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x11 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t12 = v_add(x9, v_add(x10, x11));
+      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t12, lanes);
+      const vec t13 = v_sub(t12, v_div(sum0, v_set(real(256.0))));
+      const vec t14 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t15 = v_fma(v_mul(t13, v_rsqrt(t14)), v_set(transformer_blocks_norm2_weight[d]),
+                            v_set(transformer_blocks_norm2_bias[d]));
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t15, lanes);
     }
   }
 }
@@ -1020,9 +1000,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec value = v_load(sums + (row * 4 + column));
           const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t3 = v_add(value, x2);
-          const vec t4 = v_gelu(t3);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), v_gelu(v_add(value, x2)));
         }
       }
     };
@@ -1055,9 +1033,8 @@ static void transformer_blocks_ffn_linear2_forward(
       unroll<4>([&](auto column) { x3[column] = v_load(transformer_blocks_ffn_linear2_bias + (d + column)); });
       unroll<rows, 4>([&](auto row, auto column) {
         const vec x2 = v_load(transformer_blocks_add + (n * 256 + row * 256 + d + column));
-        const vec t4 = v_add(sum[row][column], x3[column]);
-        const vec t5 = v_add(x2, t4);
-        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column), t5);
+        v_store(transformer_blocks_carry_next + (n * 256 + row * 256 + d + column),
+                v_add(x2, v_add(sum[row][column], x3[column])));
       });
     };
     for (std::int64_t n = mine.begin; n < std::min<std::int64_t>(mine.end, 64); n += 2) tile(constant<2>, n);
@@ -1120,8 +1097,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
     for (std::int64_t n = 0; n < 65; ++n) {
       const vec x5 = v_load(transformer_blocks_5_attention_divide + (h * 65 + n));
       const vec t6 = v_div_one(v_set(real(1.0)), row1);
-      const vec t7 = v_mul(x5, t6);
-      v_store(transformer_blocks_5_attention_divide + (h * 65 + n), t7);
+      v_store(transformer_blocks_5_attention_divide + (h * 65 + n), v_mul(x5, t6));
     }
   }
 }
@@ -1149,10 +1125,10 @@ static void transformer_blocks_5_attention_weighted_values_forward(const real* t
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_out_proj_forward(const Team& team,
-                                                            const real* transformer_blocks_5_attention_rearrange,
-                                                            const real* transformer_blocks_5_attention_out_proj_weight_packed,
-                                                            real* transformer_blocks_5_attention_out_proj_einsum) {
+static void transformer_blocks_5_attention_out_proj_forward(
+    const Team& team, const real* transformer_blocks_5_attention_rearrange,
+    const real* transformer_blocks_5_attention_out_proj_weight_packed,
+    real* transformer_blocks_5_attention_out_proj_einsum) {
   const Tiles mine = team.tiles(1, 1, 256, 4, 262144 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     Accumulators<4> sum = v_zero();
@@ -1181,38 +1157,29 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
     const vec x0 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
     const vec x1 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
     const vec x2 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0 = v_add(sum0, t4);
+    const vec t3 = v_add(x0, v_add(x1, x2));
+    sum0 = v_add(sum0, t3);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
-    const vec x6 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
-    const vec x7 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t10 = v_div(sum0, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    sum1 = v_fma(t11, t11, sum1);
+    const vec x4 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
+    const vec x5 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
+    const vec x6 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
+    const vec t7 = v_add(x4, v_add(x5, x6));
+    const vec t8 = v_sub(t7, v_div(sum0, v_set(real(256.0))));
+    sum1 = v_fma(t8, t8, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x12 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
-    const vec x13 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
-    const vec x14 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t15 = v_add(x13, x14);
-    const vec t16 = v_add(x12, t15);
-    v_store_strided(transformer_blocks_5_add + d, 256, t16, lanes);
-    const vec t17 = v_div(sum0, v_set(real(256.0)));
-    const vec t18 = v_sub(t16, t17);
-    const vec t19 = v_div(sum1, v_set(real(256.0)));
-    const vec t20 = v_add(t19, v_set(real(1e-05)));
-    const vec t21 = v_rsqrt(t20);
-    const vec t22 = v_mul(t18, t21);
-    const vec x23 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec x24 = v_set(transformer_blocks_5_norm2_bias[d]);
-    const vec t25 = v_fma(t22, x23, x24);
-    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t25, lanes);
+    const vec x9 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
+    const vec x10 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
+    const vec x11 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
+    const vec t12 = v_add(x9, v_add(x10, x11));
+    v_store_strided(transformer_blocks_5_add + d, 256, t12, lanes);
+    const vec t13 = v_sub(t12, v_div(sum0, v_set(real(256.0))));
+    const vec t14 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t15 = v_fma(v_mul(t13, v_rsqrt(t14)), v_set(transformer_blocks_5_norm2_weight[d]),
+                          v_set(transformer_blocks_5_norm2_bias[d]));
+    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t15, lanes);
   }
 }
 
@@ -1236,9 +1203,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
     for (std::int64_t column = 0; column < 4; ++column) {
       const vec value = v_load(sums + column);
       const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-      const vec t3 = v_add(value, x2);
-      const vec t4 = v_gelu(t3);
-      v_store(transformer_blocks_5_ffn_gelu + (m + column), t4);
+      v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(v_add(value, x2)));
     }
   }
   team.wait();
@@ -1272,38 +1237,28 @@ static void transformer_blocks_5_ffn_linear2_add_forward(
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
     const vec x1 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x2 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0 = v_add(sum0, t4);
+    const vec t2 = v_add(x1, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t3 = v_add(x0, t2);
+    sum0 = v_add(sum0, t3);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x6 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x7 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t10 = v_div(sum0, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    sum1 = v_fma(t11, t11, sum1);
+    const vec x4 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x5 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec t6 = v_add(x5, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t7 = v_add(x4, t6);
+    const vec t8 = v_sub(t7, v_div(sum0, v_set(real(256.0))));
+    sum1 = v_fma(t8, t8, sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x12 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x13 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x14 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t15 = v_add(x13, x14);
-    const vec t16 = v_add(x12, t15);
-    const vec t17 = v_div(sum0, v_set(real(256.0)));
-    const vec t18 = v_sub(t16, t17);
-    const vec t19 = v_div(sum1, v_set(real(256.0)));
-    const vec t20 = v_add(t19, v_set(real(1e-05)));
-    const vec t21 = v_rsqrt(t20);
-    const vec t22 = v_mul(t18, t21);
-    const vec x23 = v_set(norm_weight[d]);
-    const vec x24 = v_set(norm_bias[d]);
-    const vec t25 = v_fma(t22, x23, x24);
-    v_store_strided(norm_add + d, 256, t25, lanes);
+    const vec x9 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x10 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec t11 = v_add(x10, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t12 = v_add(x9, t11);
+    const vec t13 = v_sub(t12, v_div(sum0, v_set(real(256.0))));
+    const vec t14 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t15 = v_fma(v_mul(t13, v_rsqrt(t14)), v_set(norm_weight[d]), v_set(norm_bias[d]));
+    v_store_strided(norm_add + d, 256, t15, lanes);
   }
 }
 
@@ -1319,9 +1274,8 @@ static void head_forward(const real* norm_add, const real* head_weight, const re
       });
     }
     unroll<5>([&](auto column) {
-      const vec x2 = v_load(head_bias + (classes + column));
-      const vec t3 = v_add(sum[column], x2);
-      v_store(outputs + (classes + column), t3);
+      const vec t2 = v_add(sum[column], v_load(head_bias + (classes + column)));
+      v_store(outputs + (classes + column), t2);
     });
   }
 }
@@ -1338,17 +1292,13 @@ static void softmax_forward(const real* outputs, const std::int32_t* labels, rea
   vec sum2 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x1 = v_load(outputs + classes);
-    const vec t2 = v_sub(x1, row0);
-    const vec t3 = v_exp(t2);
-    sum1 = v_add(sum1, t3);
-    const vec t4 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum2 = v_fma(t4, x1, sum2);
+    sum1 = v_add(sum1, v_exp(v_sub(x1, row0)));
+    const vec t2 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum2 = v_fma(t2, x1, sum2);
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t5 = v_log(row1);
-  const vec t6 = v_add(t5, row0);
-  v_store_n(add, t6, 1);
+  v_store_n(add, v_add(v_log(row1), row0), 1);
   v_store_n(reduce_sum, row2, 1);
 }
 
@@ -1356,15 +1306,12 @@ static void softmax_forward(const real* outputs, const std::int32_t* labels, rea
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 116480, 116480, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 116480, 116480, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 116480, 116480, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const vec all = v_set(v_sum(sum));
-  const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all, t3);
-  v_store_n(loss, t4, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
@@ -1387,14 +1334,11 @@ static void patch_embed_forward_train(
       for (std::int64_t row = 0; row < 2; ++row) {
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec value = v_load(sums + (row * 4 + column));
-          const vec x2 = v_load(patch_embed_bias + (d + column));
-          const vec t3 = v_add(value, x2);
-          const vec x4 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
-          const vec t5 = v_add(t3, x4);
-          const vec t6 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+          const vec t2 = v_add(value, v_load(patch_embed_bias + (d + column)));
+          const vec x3 = v_load(pos_embed + ((n + row) * 256 + (d + column) + 256));
+          const vec t4 = v_keep(random, 0, 256 + image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
                                 real(1.25));
-          const vec t7 = v_mul(t5, t6);
-          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), t7);
+          v_store(transformer_blocks_carry + ((n + row) * 256 + (d + column) + 256), v_mul(v_add(t2, x3), t4));
         }
       }
     }
@@ -1405,12 +1349,9 @@ static void patch_embed_forward_train(
 static void multiply_forward(const std::int64_t image, const real* cls_token, const real* pos_embed,
                              const std::int32_t* random, real* transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_set(cls_token[d]);
-    const vec x1 = v_load_strided(pos_embed + d, 256, lanes);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_keep(random, 0, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t4 = v_mul(t2, t3);
-    v_store_strided(transformer_blocks_carry + d, 256, t4, lanes);
+    const vec t0 = v_add(v_set(cls_token[d]), v_load_strided(pos_embed + d, 256, lanes));
+    const vec t1 = v_keep(random, 0, image * 16640 + d, 256, 858993459, real(1.25));
+    v_store_strided(transformer_blocks_carry + d, 256, v_mul(t0, t1), lanes);
   }
 }
 
@@ -1436,27 +1377,21 @@ static void transformer_blocks_norm1_forward_train(
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x1 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t2 = v_div(sum0, v_set(real(256.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(256.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
-    const vec t4 = v_div(sum1, v_set(real(256.0)));
-    const vec t5 = v_add(t4, v_set(real(1e-05)));
-    const vec t6 = v_rsqrt(t5);
-    v_store(transformer_blocks_norm1_rsqrt + n, t6);
+    const vec t3 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t4 = v_rsqrt(t3);
+    v_store(transformer_blocks_norm1_rsqrt + n, t4);
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x7 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t8 = v_div(sum0, v_set(real(256.0)));
-      const vec t9 = v_sub(x7, t8);
-      const vec t10 = v_div(sum1, v_set(real(256.0)));
-      const vec t11 = v_add(t10, v_set(real(1e-05)));
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t9, t12);
-      v_store_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, t13, lanes);
-      const vec x14 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec x15 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t16, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t6 = v_sub(x5, v_div(sum0, v_set(real(256.0))));
+      const vec t7 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t8 = v_rsqrt(t7);
+      const vec t9 = v_mul(t6, t8);
+      v_store_strided(transformer_blocks_norm1_multiply + (n * 256 + d), 256, t9, lanes);
+      const vec t10 = v_fma(t9, v_set(transformer_blocks_norm1_weight[d]), v_set(transformer_blocks_norm1_bias[d]));
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t10, lanes);
     }
   }
 }
@@ -1487,17 +1422,14 @@ static void transformer_blocks_attention_softmax_forward_block_train(
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
       const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
       const vec t6 = v_div_one(v_set(real(1.0)), row1);
-      const vec t7 = v_mul(x5, t6);
-      v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7);
-      const vec x8 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-      const vec t9 = v_fms(x8, v_set(real(0.17677669529663687)), row0);
-      const vec t10 = v_exp(t9);
-      const vec t11 = v_div_one(v_set(real(1.0)), row1);
-      const vec t12 = v_mul(t10, t11);
-      const vec t13 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
+      v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), v_mul(x5, t6));
+      const vec x7 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+      const vec t8 = v_fms(x7, v_set(real(0.17677669529663687)), row0);
+      const vec t9 = v_exp(t8);
+      const vec t10 = v_div_one(v_set(real(1.0)), row1);
+      const vec t11 = v_keep(random, layer * 65536 + 1, image * 35360 + h * 4420 + n * 68 + n2, 1, 858993459,
                              real(1.25));
-      const vec t14 = v_mul(t12, t13);
-      v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t14);
+      v_store(transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), v_mul(v_mul(t9, t10), t11));
     }
   }
 }
@@ -1566,43 +1498,34 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
       const vec x0 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
       const vec x1 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
       const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t3 = v_add(x1, x2);
-      const vec t4 = v_add(x0, t3);
-      sum0 = v_add(sum0, t4);
+      const vec t3 = v_add(x0, v_add(x1, x2));
+      sum0 = v_add(sum0, t3);
     }
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x5 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x6 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec t9 = v_add(x5, t8);
-      const vec t10 = v_div(sum0, v_set(real(256.0)));
-      const vec t11 = v_sub(t9, t10);
-      sum1 = v_fma(t11, t11, sum1);
+      const vec x4 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x5 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x6 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t7 = v_add(x4, v_add(x5, x6));
+      const vec t8 = v_sub(t7, v_div(sum0, v_set(real(256.0))));
+      sum1 = v_fma(t8, t8, sum1);
     }
-    const vec t12 = v_div(sum1, v_set(real(256.0)));
-    const vec t13 = v_add(t12, v_set(real(1e-05)));
-    const vec t14 = v_rsqrt(t13);
-    v_store(transformer_blocks_norm2_rsqrt + n, t14);
+    const vec t9 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t10 = v_rsqrt(t9);
+    v_store(transformer_blocks_norm2_rsqrt + n, t10);
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x15 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x16 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x17 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t18 = v_add(x16, x17);
-      const vec t19 = v_add(x15, t18);
-      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t19, lanes);
-      const vec t20 = v_div(sum0, v_set(real(256.0)));
-      const vec t21 = v_sub(t19, t20);
-      const vec t22 = v_div(sum1, v_set(real(256.0)));
-      const vec t23 = v_add(t22, v_set(real(1e-05)));
-      const vec t24 = v_rsqrt(t23);
-      const vec t25 = v_mul(t21, t24);
-      v_store_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, t25, lanes);
-      const vec x26 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec x27 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t28 = v_fma(t25, x26, x27);
-      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t28, lanes);
+      const vec x11 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x12 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x13 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t14 = v_add(x11, v_add(x12, x13));
+      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t14, lanes);
+      const vec t15 = v_sub(t14, v_div(sum0, v_set(real(256.0))));
+      const vec t16 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t17 = v_rsqrt(t16);
+      const vec t18 = v_mul(t15, t17);
+      v_store_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, t18, lanes);
+      const vec t19 = v_fma(t18, v_set(transformer_blocks_norm2_weight[d]), v_set(transformer_blocks_norm2_bias[d]));
+      v_store_strided(transformer_blocks_norm2_add + (n * 256 + d), 256, t19, lanes);
     }
   }
 }
@@ -1632,13 +1555,11 @@ static void transformer_blocks_ffn_linear1_forward_train(
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec value = v_load(sums + (row * 4 + column));
           const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
-          const vec t3 = v_add(value, x2);
-          const vec t4 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+          const vec t3 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
                                 real(1.25));
-          const vec t5 = v_mul(t3, t4);
-          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t5);
-          const vec t6 = v_gelu(t5);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t6);
+          const vec t4 = v_mul(v_add(value, x2), t3);
+          v_store(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t4);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), v_gelu(t4));
         }
       }
     };
@@ -1673,12 +1594,10 @@ static void transformer_blocks_ffn_linear2_forward_train(
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec value = v_load(sums + (row * 4 + column));
           const vec x2 = v_load(transformer_blocks_ffn_linear2_bias + (d + column));
-          const vec t3 = v_add(value, x2);
-          const vec t4 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
+          const vec t3 = v_keep(random, layer * 65536 + 3, image * 16640 + (n + row) * 256 + (d + column), 1, 858993459,
                                 real(1.25));
-          const vec x5 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
-          const vec t6 = v_fma(t3, t4, x5);
-          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), t6);
+          const vec x4 = v_load(transformer_blocks_add + ((n + row) * 256 + (d + column)));
+          v_store(transformer_blocks_carry_next + ((n + row) * 256 + (d + column)), v_fma(v_add(value, x2), t3, x4));
         }
       }
     };
@@ -1713,16 +1632,13 @@ static void transformer_blocks_5_attention_softmax_forward_train(
     for (std::int64_t n = 0; n < 65; ++n) {
       const vec x5 = v_load(transformer_blocks_5_attention_divide + (h * 65 + n));
       const vec t6 = v_div_one(v_set(real(1.0)), row1);
-      const vec t7 = v_mul(x5, t6);
-      v_store(transformer_blocks_5_attention_divide + (h * 65 + n), t7);
-      const vec x8 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + n));
-      const vec t9 = v_fms(x8, v_set(real(0.17677669529663687)), row0);
-      const vec t10 = v_exp(t9);
-      const vec t11 = v_div_one(v_set(real(1.0)), row1);
-      const vec t12 = v_mul(t10, t11);
-      const vec t13 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
-      const vec t14 = v_mul(t12, t13);
-      v_store(transformer_blocks_5_attention_multiply + (h * 65 + n), t14);
+      v_store(transformer_blocks_5_attention_divide + (h * 65 + n), v_mul(x5, t6));
+      const vec x7 = v_load(transformer_blocks_5_attention_einsum + (h * 65 + n));
+      const vec t8 = v_fms(x7, v_set(real(0.17677669529663687)), row0);
+      const vec t9 = v_exp(t8);
+      const vec t10 = v_div_one(v_set(real(1.0)), row1);
+      const vec t11 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
+      v_store(transformer_blocks_5_attention_multiply + (h * 65 + n), v_mul(v_mul(t9, t10), t11));
     }
   }
 }
@@ -1739,43 +1655,34 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(
     const vec x0 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
     const vec x1 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
     const vec x2 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0 = v_add(sum0, t4);
+    const vec t3 = v_add(x0, v_add(x1, x2));
+    sum0 = v_add(sum0, t3);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
-    const vec x6 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
-    const vec x7 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t10 = v_div(sum0, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    sum1 = v_fma(t11, t11, sum1);
+    const vec x4 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
+    const vec x5 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
+    const vec x6 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
+    const vec t7 = v_add(x4, v_add(x5, x6));
+    const vec t8 = v_sub(t7, v_div(sum0, v_set(real(256.0))));
+    sum1 = v_fma(t8, t8, sum1);
   }
-  const vec t12 = v_div(sum1, v_set(real(256.0)));
-  const vec t13 = v_add(t12, v_set(real(1e-05)));
-  const vec t14 = v_rsqrt(t13);
-  v_store(transformer_blocks_5_norm2_rsqrt, t14);
+  const vec t9 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t10 = v_rsqrt(t9);
+  v_store(transformer_blocks_5_norm2_rsqrt, t10);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x15 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
-    const vec x16 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
-    const vec x17 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
-    const vec t18 = v_add(x16, x17);
-    const vec t19 = v_add(x15, t18);
-    v_store_strided(transformer_blocks_5_add + d, 256, t19, lanes);
-    const vec t20 = v_div(sum0, v_set(real(256.0)));
-    const vec t21 = v_sub(t19, t20);
-    const vec t22 = v_div(sum1, v_set(real(256.0)));
-    const vec t23 = v_add(t22, v_set(real(1e-05)));
-    const vec t24 = v_rsqrt(t23);
-    const vec t25 = v_mul(t21, t24);
-    v_store_strided(transformer_blocks_5_norm2_multiply + d, 256, t25, lanes);
-    const vec x26 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec x27 = v_set(transformer_blocks_5_norm2_bias[d]);
-    const vec t28 = v_fma(t25, x26, x27);
-    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t28, lanes);
+    const vec x11 = v_load_strided(transformer_blocks_carry_next + d, 256, lanes);
+    const vec x12 = v_load_strided(transformer_blocks_5_attention_out_proj_einsum + d, 256, lanes);
+    const vec x13 = v_set(transformer_blocks_5_attention_out_proj_bias[d]);
+    const vec t14 = v_add(x11, v_add(x12, x13));
+    v_store_strided(transformer_blocks_5_add + d, 256, t14, lanes);
+    const vec t15 = v_sub(t14, v_div(sum0, v_set(real(256.0))));
+    const vec t16 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t17 = v_rsqrt(t16);
+    const vec t18 = v_mul(t15, t17);
+    v_store_strided(transformer_blocks_5_norm2_multiply + d, 256, t18, lanes);
+    const vec t19 = v_fma(t18, v_set(transformer_blocks_5_norm2_weight[d]), v_set(transformer_blocks_5_norm2_bias[d]));
+    v_store_strided(transformer_blocks_5_norm2_add + d, 256, t19, lanes);
   }
 }
 
@@ -1799,13 +1706,10 @@ static void transformer_blocks_5_ffn_linear1_backward(
     for (std::int64_t column = 0; column < 4; ++column) {
       const vec value = v_load(sums + column);
       const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
-      const vec t3 = v_add(value, x2);
-      const vec t4 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
-      const vec t5 = v_mul(t3, t4);
-      const vec t6 = v_gelu(t5);
-      v_store(transformer_blocks_5_ffn_gelu + (m + column), t6);
-      const vec t7 = v_gelu_gradient(t5);
-      v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), t7);
+      const vec t3 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
+      const vec t4 = v_mul(v_add(value, x2), t3);
+      v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(t4));
+      v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), v_gelu_gradient(t4));
     }
   }
   team.wait();
@@ -1819,52 +1723,41 @@ static void transformer_blocks_5_ffn_linear2_add_forward_train(
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x1 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec x4 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec t5 = v_fma(t2, t3, x4);
-    sum0 = v_add(sum0, t5);
-    const vec t6 = v_mul(t2, t3);
-    v_store_strided(norm_multiply + d, 256, t6, lanes);
+    const vec t1 = v_add(x0, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t2 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec x3 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t4 = v_fma(t1, t2, x3);
+    sum0 = v_add(sum0, t4);
+    const vec t5 = v_mul(t1, t2);
+    v_store_strided(norm_multiply + d, 256, t5, lanes);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x7 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x8 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t9 = v_add(x7, x8);
-    const vec t10 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec x11 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec t12 = v_fma(t9, t10, x11);
-    const vec t13 = v_div(sum0, v_set(real(256.0)));
-    const vec t14 = v_sub(t12, t13);
-    sum1 = v_fma(t14, t14, sum1);
-    const vec t15 = v_mul(t9, t10);
-    v_store_strided(norm_add + d, 256, t15, lanes);
+    const vec x6 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec t7 = v_add(x6, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t8 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    const vec x9 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t10 = v_fma(t7, t8, x9);
+    const vec t11 = v_div(sum0, v_set(real(256.0)));
+    const vec t12 = v_sub(t10, t11);
+    sum1 = v_fma(t12, t12, sum1);
+    const vec t13 = v_mul(t7, t8);
+    v_store_strided(norm_add + d, 256, t13, lanes);
   }
-  const vec t16 = v_div(sum1, v_set(real(256.0)));
-  const vec t17 = v_add(t16, v_set(real(1e-05)));
-  const vec t18 = v_rsqrt(t17);
-  v_store(norm_rsqrt, t18);
+  const vec t14 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t15 = v_rsqrt(t14);
+  v_store(norm_rsqrt, t15);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x19 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x20 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t21 = v_add(x19, x20);
-    const vec t22 = v_div(sum0, v_set(real(256.0)));
-    const vec t23 = v_sub(t21, t22);
-    const vec t24 = v_div(sum1, v_set(real(256.0)));
-    const vec t25 = v_add(t24, v_set(real(1e-05)));
-    const vec t26 = v_rsqrt(t25);
-    const vec t27 = v_mul(t23, t26);
-    v_store_strided(norm_multiply + d, 256, t27, lanes);
-    const vec x28 = v_load_strided(norm_add + d, 256, lanes);
-    const vec t29 = v_add(x19, x28);
-    const vec t30 = v_sub(t29, t22);
-    const vec t31 = v_mul(t30, t26);
-    const vec x32 = v_set(norm_weight[d]);
-    const vec x33 = v_set(norm_bias[d]);
-    const vec t34 = v_fma(t31, x32, x33);
-    v_store_strided(norm_add + d, 256, t34, lanes);
+    const vec x16 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec t17 = v_add(x16, v_load_strided(norm_multiply + d, 256, lanes));
+    const vec t18 = v_div(sum0, v_set(real(256.0)));
+    const vec t19 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t20 = v_rsqrt(t19);
+    v_store_strided(norm_multiply + d, 256, v_mul(v_sub(t17, t18), t20), lanes);
+    const vec t21 = v_add(x16, v_load_strided(norm_add + d, 256, lanes));
+    const vec x22 = v_set(norm_weight[d]);
+    const vec x23 = v_set(norm_bias[d]);
+    v_store_strided(norm_add + d, 256, v_fma(v_mul(v_sub(t21, t18), t20), x22, x23), lanes);
   }
 }
 
@@ -1881,29 +1774,22 @@ static void softmax_backward(const std::int64_t batch, const real* outputs, real
   vec sum2 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x1 = v_load(outputs + classes);
-    const vec t2 = v_sub(x1, row0);
-    const vec t3 = v_exp(t2);
-    sum1 = v_add(sum1, t3);
-    v_store(d_multiply + classes, t3);
-    const vec t4 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum2 = v_fma(t4, x1, sum2);
+    const vec t2 = v_exp(v_sub(x1, row0));
+    sum1 = v_add(sum1, t2);
+    v_store(d_multiply + classes, t2);
+    const vec t3 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum2 = v_fma(t3, x1, sum2);
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t5 = v_log(row1);
-  const vec t6 = v_add(t5, row0);
-  v_store_n(add, t6, 1);
+  v_store_n(add, v_add(v_log(row1), row0), 1);
   v_store_n(reduce_sum, row2, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x7 = v_load(d_multiply + classes);
-    const vec t8 = v_div_one(v_set(real(1.0)), row1);
-    const vec t9 = v_mul(x7, t8);
-    const vec t10 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_set(static_cast<real>(batch));
-    const vec t13 = v_div_one(v_set(real(1.0)), t12);
-    const vec t14 = v_mul(t11, t13);
-    v_store(d_multiply + classes, t14);
+    const vec t4 = v_div_one(v_set(real(1.0)), row1);
+    const vec t5 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t6 = v_sub(v_mul(v_load(d_multiply + classes), t4), t5);
+    const vec t7 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+    v_store(d_multiply + classes, v_mul(t6, t7));
   }
 }
 
@@ -1929,28 +1815,19 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_set(d_head_einsum[d]);
-    const vec x1 = v_set(norm_weight[d]);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load_strided(norm_multiply + d, 256, lanes);
-    sum0 = v_fma(t2, x3, sum0);
-    sum1 = v_fma(x0, x1, sum1);
+    const vec t0 = v_mul(v_set(d_head_einsum[d]), v_set(norm_weight[d]));
+    const vec x1 = v_load_strided(norm_multiply + d, 256, lanes);
+    sum0 = v_fma(t0, x1, sum0);
+    sum1 = v_fma(v_set(d_head_einsum[d]), v_set(norm_weight[d]), sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x4 = v_load(norm_rsqrt);
-    const vec x5 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t6 = v_div(sum0, v_set(real(256.0)));
-    const vec x7 = v_set(d_head_einsum[d]);
-    const vec x8 = v_set(norm_weight[d]);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div(sum1, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec t13 = v_mul(x4, t12);
-    v_store_strided(d_norm_multiply + d, 256, t13, lanes);
-    const vec t14 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
-    const vec t15 = v_mul(t13, t14);
-    v_store_strided(d_transformer_blocks_5_ffn_multiply + d, 256, t15, lanes);
+    const vec x2 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t3 = v_mul(v_set(d_head_einsum[d]), v_set(norm_weight[d]));
+    const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(256.0))), v_sub(t3, v_div(sum1, v_set(real(256.0)))));
+    const vec t5 = v_mul(v_load(norm_rsqrt), t4);
+    v_store_strided(d_norm_multiply + d, 256, t5, lanes);
+    const vec t6 = v_keep(random, 6, image * 16640 + d, 256, 858993459, real(1.25));
+    v_store_strided(d_transformer_blocks_5_ffn_multiply + d, 256, v_mul(t5, t6), lanes);
   }
 }
 
@@ -1975,10 +1852,8 @@ static void transformer_blocks_5_ffn_linear2_backward(
     for (std::int64_t column = 0; column < 4; ++column) {
       const vec value = v_load(sums + column);
       const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (m + column));
-      const vec t3 = v_mul(value, x2);
-      const vec t4 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
-      const vec t5 = v_mul(t3, t4);
-      v_store(d_transformer_blocks_5_ffn_multiply_2 + (m + column), t5);
+      const vec t3 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
+      v_store(d_transformer_blocks_5_ffn_multiply_2 + (m + column), v_mul(v_mul(value, x2), t3));
     }
   }
   team.wait();
@@ -1993,25 +1868,18 @@ static void transformer_blocks_5_norm2_backward(
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
-    const vec x1 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
-    sum0 = v_fma(t2, x3, sum0);
-    sum1 = v_fma(x0, x1, sum1);
+    const vec t1 = v_mul(x0, v_set(transformer_blocks_5_norm2_weight[d]));
+    const vec x2 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
+    sum0 = v_fma(t1, x2, sum0);
+    sum1 = v_fma(x0, v_set(transformer_blocks_5_norm2_weight[d]), sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x4 = v_load(transformer_blocks_5_norm2_rsqrt);
-    const vec x5 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
-    const vec t6 = v_div(sum0, v_set(real(256.0)));
-    const vec x7 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
-    const vec x8 = v_set(transformer_blocks_5_norm2_weight[d]);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div(sum1, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec x13 = v_load_strided(d_norm_multiply + d, 256, lanes);
-    const vec t14 = v_fma(x4, t12, x13);
-    v_store_strided(d_transformer_blocks_5_add + d, 256, t14, lanes);
+    const vec x3 = v_load_strided(transformer_blocks_5_norm2_multiply + d, 256, lanes);
+    const vec x4 = v_load_strided(d_transformer_blocks_5_ffn_linear1_einsum + d, 256, lanes);
+    const vec t5 = v_mul(x4, v_set(transformer_blocks_5_norm2_weight[d]));
+    const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(256.0))), v_sub(t5, v_div(sum1, v_set(real(256.0)))));
+    const vec t7 = v_fma(v_load(transformer_blocks_5_norm2_rsqrt), t6, v_load_strided(d_norm_multiply + d, 256, lanes));
+    v_store_strided(d_transformer_blocks_5_add + d, 256, t7, lanes);
   }
 }
 
@@ -2083,10 +1951,8 @@ static void transformer_blocks_5_attention_multiply_backward(
     for (std::int64_t n = 0; n < 65; ++n) {
       const vec x4 = v_load(transformer_blocks_5_attention_divide + (h * 65 + n));
       const vec x5 = v_load(d_transformer_blocks_5_attention_multiply + (h * 65 + n));
-      const vec t6 = v_sub(x5, row0);
-      const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_mul(t7, v_set(real(0.17677669529663687)));
-      v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t8);
+      const vec t6 = v_mul(v_mul(x4, v_sub(x5, row0)), v_set(real(0.17677669529663687)));
+      v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t6);
     }
   }
 }
@@ -2150,10 +2016,10 @@ static void transformer_blocks_5_attention_key_backward(const real* d_transforme
 
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
 // for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_in_proj_backward(const Team& team,
-                                                            const real* d_transformer_blocks_5_attention_rearrange,
-                                                            const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
-                                                            real* d_transformer_blocks_5_attention_einsum_2) {
+static void transformer_blocks_5_attention_in_proj_backward(
+    const Team& team, const real* d_transformer_blocks_5_attention_rearrange,
+    const real* transformer_blocks_5_attention_in_proj_weight_packed_transposed,
+    real* d_transformer_blocks_5_attention_einsum_2) {
   const Tiles mine = team.tiles(65, 2, 256, 4, 786432 > tessera_l2_bytes());
   for (std::int64_t d = mine.left; d < mine.right; d += 4) {
     const auto tile = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
@@ -2161,7 +2027,8 @@ static void transformer_blocks_5_attention_in_proj_backward(const Team& team,
       for (std::int64_t d2 = 0; d2 < 768; ++d2) {
         vec x1[4];
         unroll<4>([&](auto column) {
-          x1[column] = v_load(transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + column));
+          x1[column] = v_load(
+              transformer_blocks_5_attention_in_proj_weight_packed_transposed + (d * 768 + d2 * 4 + column));
         });
         unroll<rows>([&](auto row) {
           const vec x0 = v_set(d_transformer_blocks_5_attention_rearrange[n * 768 + row * 768 + d2]);
@@ -2188,24 +2055,18 @@ static void transformer_blocks_5_norm1_backward(
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec t1 = v_mul(x0, v_set(transformer_blocks_5_norm1_weight[d]));
+      const vec x2 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
+      sum0 = v_fma(t1, x2, sum0);
+      sum1 = v_fma(x0, v_set(transformer_blocks_5_norm1_weight[d]), sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load(transformer_blocks_5_norm1_rsqrt + n);
-      const vec x5 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
-      const vec t6 = v_div(sum0, v_set(real(256.0)));
-      const vec x7 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
-      const vec x8 = v_set(transformer_blocks_5_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_div(sum1, v_set(real(256.0)));
-      const vec t11 = v_sub(t9, t10);
-      const vec t12 = v_fnma(x5, t6, t11);
-      const vec t13 = v_mul(x4, t12);
-      v_store_strided(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t13, lanes);
+      const vec x3 = v_load_strided(transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, lanes);
+      const vec x4 = v_load_strided(d_transformer_blocks_5_attention_einsum_2 + (n * 256 + d), 256, lanes);
+      const vec t5 = v_mul(x4, v_set(transformer_blocks_5_norm1_weight[d]));
+      const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(256.0))), v_sub(t5, v_div(sum1, v_set(real(256.0)))));
+      const vec t7 = v_mul(v_load(transformer_blocks_5_norm1_rsqrt + n), t6);
+      v_store_strided(d_transformer_blocks_5_norm1_multiply + (n * 256 + d), 256, t7, lanes);
     }
   }
 }
@@ -2215,9 +2076,8 @@ static void transformer_blocks_add_backward(const real* d_transformer_blocks_5_n
                                             const real* d_transformer_blocks_5_add, real* d_transformer_blocks_carry) {
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load(d_transformer_blocks_5_norm1_multiply + d);
-    const vec x1 = v_load(d_transformer_blocks_5_add + d);
-    const vec t2 = v_add(x0, x1);
-    v_store(d_transformer_blocks_carry + d, t2);
+    const vec t1 = v_add(x0, v_load(d_transformer_blocks_5_add + d));
+    v_store(d_transformer_blocks_carry + d, t1);
   }
 }
 
@@ -2238,19 +2098,15 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum = v_zero();
   if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 1324240]);
-    const vec x1 = v_set(reduce_sum[b * 1324240]);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec t0 = v_sub(v_set(add[b * 1324240]), v_set(reduce_sum[b * 1324240]));
+    sum = v_add(sum, t0);
   }
   v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
-  const vec x0 = v_set(divide_forward_sum[0]);
-  const vec t1 = v_set(static_cast<real>(batch));
-  const vec t2 = v_div(x0, t1);
-  v_store_n(loss, t2, 1);
+  const vec t0 = v_div(v_set(divide_forward_sum[0]), v_set(static_cast<real>(batch)));
+  v_store_n(loss, t0, 1);
 }
 
 // b < B (summed), classes < CLASSES=10
@@ -2369,7 +2225,8 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
       Accumulators<2, 4> sum = v_zero();
       if (group.first > 0) {
         unroll<2, 4>([&](auto row, auto column) {
-          sum[row][column] = v_load(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column));
+          sum[row][column] = v_load(
+              gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column));
         });
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
@@ -2488,8 +2345,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_load(d_transformer_blocks_carry + (n * 256 + d));
       const vec t1 = v_keep(random, layer * 65536 + 3, image * 16640 + n * 256 + d, 1, 858993459, real(1.25));
-      const vec t2 = v_mul(x0, t1);
-      v_store(d_transformer_blocks_ffn_multiply + (n * 256 + d), t2);
+      v_store(d_transformer_blocks_ffn_multiply + (n * 256 + d), v_mul(x0, t1));
     }
   }
 }
@@ -2521,14 +2377,11 @@ static void transformer_blocks_ffn_linear2_backward(
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec value = v_load(sums + (row * 4 + column));
           const vec x2 = v_load(transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)));
-          const vec t3 = v_gelu(x2);
-          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), t3);
-          const vec t4 = v_gelu_gradient(x2);
-          const vec t5 = v_mul(value, t4);
-          const vec t6 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
+          v_store(d_transformer_blocks_ffn_linear2_copy + ((n + row) * 512 + (m + column)), v_gelu(x2));
+          const vec t3 = v_keep(random, layer * 65536 + 2, image * 33280 + (n + row) * 512 + (m + column), 1, 858993459,
                                 real(1.25));
-          const vec t7 = v_mul(t5, t6);
-          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)), t7);
+          v_store(d_transformer_blocks_ffn_multiply_2 + ((n + row) * 512 + (m + column)),
+                  v_mul(v_mul(value, v_gelu_gradient(x2)), t3));
         }
       }
     };
@@ -2588,19 +2441,14 @@ static void transformer_blocks_norm2_backward(
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x4 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
       const vec x5 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec x6 = v_set(transformer_blocks_norm2_bias[d]);
-      const vec t7 = v_fma(x4, x5, x6);
-      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t7, lanes);
-      const vec x8 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec t9 = v_div(sum0, v_set(real(256.0)));
-      const vec x10 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
-      const vec t11 = v_mul(x10, x5);
-      const vec t12 = v_div(sum1, v_set(real(256.0)));
-      const vec t13 = v_sub(t11, t12);
-      const vec t14 = v_fnma(x4, t9, t13);
-      const vec x15 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t16 = v_fma(x8, t14, x15);
-      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t16, lanes);
+      const vec t6 = v_fma(x4, x5, v_set(transformer_blocks_norm2_bias[d]));
+      v_store_strided(d_transformer_blocks_ffn_linear1_copy + (n * 256 + d), 256, t6, lanes);
+      const vec x7 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
+      const vec t8 = v_mul(x7, x5);
+      const vec t9 = v_fnma(x4, v_div(sum0, v_set(real(256.0))), v_sub(t8, v_div(sum1, v_set(real(256.0)))));
+      const vec x10 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t11 = v_fma(v_load(transformer_blocks_norm2_rsqrt + n), t9, x10);
+      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t11, lanes);
     }
   }
 }
@@ -2702,10 +2550,8 @@ static void transformer_blocks_attention_multiply_backward_block(
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
       const vec x4 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
       const vec x5 = v_load(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2));
-      const vec t6 = v_sub(x5, row0);
-      const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_mul(t7, v_set(real(0.17677669529663687)));
-      v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t8);
+      const vec t6 = v_mul(v_mul(x4, v_sub(x5, row0)), v_set(real(0.17677669529663687)));
+      v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t6);
     }
   }
 }
@@ -2849,8 +2695,7 @@ static void multiply_backward(const std::int64_t image, const real* d_transforme
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_load(d_transformer_blocks_carry_next + (n * 256 + d));
       const vec t1 = v_keep(random, 0, image * 16640 + n * 256 + d, 1, 858993459, real(1.25));
-      const vec t2 = v_mul(x0, t1);
-      v_store(d_multiply_2 + (n * 256 + d), t2);
+      v_store(d_multiply_2 + (n * 256 + d), v_mul(x0, t1));
     }
   }
 }
@@ -2888,8 +2733,7 @@ static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, cons
 static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embed) {
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_set(d_reduce_sum[n * 256 + d]);
-      v_store_strided(gradient_pos_embed + (n * 256 + d), 16640, x0, lanes);
+      v_store_strided(gradient_pos_embed + (n * 256 + d), 16640, v_set(d_reduce_sum[n * 256 + d]), lanes);
     }
   }
 }
@@ -2908,8 +2752,7 @@ static void patch_embed_weight_gradient(const std::int64_t begin, const std::int
 // i < 1, i2 < 1, d < D=256
 static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_token) {
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_set(d_reduce_sum_2[d]);
-    v_store_strided(gradient_cls_token + d, 256, x0, lanes);
+    v_store_strided(gradient_cls_token + d, 256, v_set(d_reduce_sum_2[d]), lanes);
   }
 }
 
@@ -2937,8 +2780,7 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
       const vec x5 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
       const vec t6 = v_div_one(v_set(real(1.0)), row1);
-      const vec t7 = v_mul(x5, t6);
-      v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), t7);
+      v_store(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2), v_mul(x5, t6));
     }
   }
 }
@@ -2992,8 +2834,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(
           const vec x2 = v_load(transformer_blocks_ffn_linear1_bias + (m + column));
           const vec t3 = v_add(value, x2);
           v_store(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)), t3);
-          const vec t4 = v_gelu(t3);
-          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), t4);
+          v_store(transformer_blocks_ffn_gelu + ((n + row) * 512 + (m + column)), v_gelu(t3));
         }
       }
     };
@@ -3024,10 +2865,8 @@ static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
       const vec value = v_load(sums + column);
       const vec x2 = v_load(transformer_blocks_5_ffn_linear1_bias + (m + column));
       const vec t3 = v_add(value, x2);
-      const vec t4 = v_gelu(t3);
-      v_store(transformer_blocks_5_ffn_gelu + (m + column), t4);
-      const vec t5 = v_gelu_gradient(t3);
-      v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), t5);
+      v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(t3));
+      v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), v_gelu_gradient(t3));
     }
   }
   team.wait();
@@ -3042,43 +2881,34 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
   for (std::int64_t d = 0; d < 256; ++d) {
     const vec x0 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
     const vec x1 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x2 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t3 = v_add(x1, x2);
-    const vec t4 = v_add(x0, t3);
-    sum0 = v_add(sum0, t4);
+    const vec t2 = v_add(x1, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t3 = v_add(x0, t2);
+    sum0 = v_add(sum0, t3);
   }
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x5 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x6 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x7 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t8 = v_add(x6, x7);
-    const vec t9 = v_add(x5, t8);
-    const vec t10 = v_div(sum0, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    sum1 = v_fma(t11, t11, sum1);
+    const vec x4 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x5 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec t6 = v_add(x5, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t7 = v_add(x4, t6);
+    const vec t8 = v_sub(t7, v_div(sum0, v_set(real(256.0))));
+    sum1 = v_fma(t8, t8, sum1);
   }
-  const vec t12 = v_div(sum1, v_set(real(256.0)));
-  const vec t13 = v_add(t12, v_set(real(1e-05)));
-  const vec t14 = v_rsqrt(t13);
-  v_store(norm_rsqrt, t14);
+  const vec t9 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t10 = v_rsqrt(t9);
+  v_store(norm_rsqrt, t10);
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x15 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
-    const vec x16 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
-    const vec x17 = v_set(transformer_blocks_5_ffn_linear2_bias[d]);
-    const vec t18 = v_add(x16, x17);
-    const vec t19 = v_add(x15, t18);
-    const vec t20 = v_div(sum0, v_set(real(256.0)));
-    const vec t21 = v_sub(t19, t20);
-    const vec t22 = v_div(sum1, v_set(real(256.0)));
-    const vec t23 = v_add(t22, v_set(real(1e-05)));
-    const vec t24 = v_rsqrt(t23);
-    const vec t25 = v_mul(t21, t24);
-    v_store_strided(norm_multiply + d, 256, t25, lanes);
-    const vec x26 = v_set(norm_weight[d]);
-    const vec x27 = v_set(norm_bias[d]);
-    const vec t28 = v_fma(t25, x26, x27);
-    v_store_strided(norm_add + d, 256, t28, lanes);
+    const vec x11 = v_load_strided(transformer_blocks_5_add + d, 256, lanes);
+    const vec x12 = v_load_strided(transformer_blocks_5_ffn_linear2_einsum + d, 256, lanes);
+    const vec t13 = v_add(x12, v_set(transformer_blocks_5_ffn_linear2_bias[d]));
+    const vec t14 = v_add(x11, t13);
+    const vec t15 = v_sub(t14, v_div(sum0, v_set(real(256.0))));
+    const vec t16 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t17 = v_rsqrt(t16);
+    const vec t18 = v_mul(t15, t17);
+    v_store_strided(norm_multiply + d, 256, t18, lanes);
+    const vec t19 = v_fma(t18, v_set(norm_weight[d]), v_set(norm_bias[d]));
+    v_store_strided(norm_add + d, 256, t19, lanes);
   }
 }
 
@@ -3088,33 +2918,24 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_set(d_head_einsum[d]);
-    const vec x1 = v_set(norm_weight[d]);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load_strided(norm_multiply + d, 256, lanes);
-    sum0 = v_fma(t2, x3, sum0);
-    sum1 = v_fma(x0, x1, sum1);
+    const vec t0 = v_mul(v_set(d_head_einsum[d]), v_set(norm_weight[d]));
+    const vec x1 = v_load_strided(norm_multiply + d, 256, lanes);
+    sum0 = v_fma(t0, x1, sum0);
+    sum1 = v_fma(v_set(d_head_einsum[d]), v_set(norm_weight[d]), sum1);
   }
   for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x4 = v_load(norm_rsqrt);
-    const vec x5 = v_load_strided(norm_multiply + d, 256, lanes);
-    const vec t6 = v_div(sum0, v_set(real(256.0)));
-    const vec x7 = v_set(d_head_einsum[d]);
-    const vec x8 = v_set(norm_weight[d]);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div(sum1, v_set(real(256.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec t13 = v_mul(x4, t12);
-    v_store_strided(d_norm_multiply + d, 256, t13, lanes);
+    const vec x2 = v_load_strided(norm_multiply + d, 256, lanes);
+    const vec t3 = v_mul(v_set(d_head_einsum[d]), v_set(norm_weight[d]));
+    const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(256.0))), v_sub(t3, v_div(sum1, v_set(real(256.0)))));
+    v_store_strided(d_norm_multiply + d, 256, v_mul(v_load(norm_rsqrt), t4), lanes);
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed)
-static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team& team, const real* d_norm_multiply,
-                                                                     const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
-                                                                     const real* d_transformer_blocks_5_ffn_gelu_gradient,
-                                                                     real* d_transformer_blocks_5_ffn_multiply) {
+static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
+    const Team& team, const real* d_norm_multiply,
+    const real* transformer_blocks_5_ffn_linear2_weight_packed_transposed,
+    const real* d_transformer_blocks_5_ffn_gelu_gradient, real* d_transformer_blocks_5_ffn_multiply) {
   const Tiles mine = team.tiles(1, 1, 512, 4, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 4) {
     Accumulators<4> sum = v_zero();
@@ -3127,17 +2948,16 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(const Team&
     }
     unroll<4>([&](auto column) {
       const vec x2 = v_load(d_transformer_blocks_5_ffn_gelu_gradient + (m + column));
-      const vec t3 = v_mul(sum[column], x2);
-      v_store(d_transformer_blocks_5_ffn_multiply + (m + column), t3);
+      v_store(d_transformer_blocks_5_ffn_multiply + (m + column), v_mul(sum[column], x2));
     });
   }
   team.wait();
 }
 
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
-static void transformer_blocks_5_attention_multiply_backward_input_gradient(const real* d_transformer_blocks_5_attention_einsum,
-                                                                            const real* transformer_blocks_5_attention_divide,
-                                                                            real* d_transformer_blocks_5_attention_multiply) {
+static void transformer_blocks_5_attention_multiply_backward_input_gradient(
+    const real* d_transformer_blocks_5_attention_einsum, const real* transformer_blocks_5_attention_divide,
+    real* d_transformer_blocks_5_attention_multiply) {
   for (std::int64_t h = 0; h < 8; ++h) {
     vec sum0 = v_zero();
     for (std::int64_t n = 0; n < 65; ++n) {
@@ -3149,10 +2969,8 @@ static void transformer_blocks_5_attention_multiply_backward_input_gradient(cons
     for (std::int64_t n = 0; n < 65; ++n) {
       const vec x2 = v_load(transformer_blocks_5_attention_divide + (h * 65 + n));
       const vec x3 = v_load(d_transformer_blocks_5_attention_einsum + (h * 65 + n));
-      const vec t4 = v_sub(x3, row0);
-      const vec t5 = v_mul(x2, t4);
-      const vec t6 = v_mul(t5, v_set(real(0.17677669529663687)));
-      v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t6);
+      const vec t4 = v_mul(v_mul(x2, v_sub(x3, row0)), v_set(real(0.17677669529663687)));
+      v_store(d_transformer_blocks_5_attention_multiply + (h * 65 + n), t4);
     }
   }
 }
@@ -3162,15 +2980,12 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 952560, 952560, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 952560, 952560, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const vec all = v_set(v_sum(sum));
-  const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all, t3);
-  v_store_n(loss, t4, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
@@ -3199,9 +3014,8 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(
         for (std::int64_t column = 0; column < 4; ++column) {
           const vec value = v_load(sums + (row * 4 + column));
           const vec x2 = v_load(transformer_blocks_ffn_linear1_add + ((n + row) * 512 + (m + column)));
-          const vec t3 = v_gelu_gradient(x2);
-          const vec t4 = v_mul(value, t3);
-          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)), t4);
+          v_store(d_transformer_blocks_ffn_multiply + ((n + row) * 512 + (m + column)),
+                  v_mul(value, v_gelu_gradient(x2)));
         }
       }
     };
@@ -3222,25 +3036,19 @@ static void transformer_blocks_norm2_backward_input_gradient(
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x0 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec t1 = v_mul(x0, v_set(transformer_blocks_norm2_weight[d]));
+      const vec x2 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      sum0 = v_fma(t1, x2, sum0);
+      sum1 = v_fma(x0, v_set(transformer_blocks_norm2_weight[d]), sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load(transformer_blocks_norm2_rsqrt + n);
-      const vec x5 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
-      const vec t6 = v_div(sum0, v_set(real(256.0)));
-      const vec x7 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
-      const vec x8 = v_set(transformer_blocks_norm2_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_div(sum1, v_set(real(256.0)));
-      const vec t11 = v_sub(t9, t10);
-      const vec t12 = v_fnma(x5, t6, t11);
-      const vec x13 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t14 = v_fma(x4, t12, x13);
-      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t14, lanes);
+      const vec x3 = v_load_strided(transformer_blocks_norm2_multiply + (n * 256 + d), 256, lanes);
+      const vec x4 = v_load_strided(d_transformer_blocks_ffn_linear1_einsum + (n * 256 + d), 256, lanes);
+      const vec t5 = v_mul(x4, v_set(transformer_blocks_norm2_weight[d]));
+      const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(256.0))), v_sub(t5, v_div(sum1, v_set(real(256.0)))));
+      const vec x7 = v_load_strided(d_transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t8 = v_fma(v_load(transformer_blocks_norm2_rsqrt + n), t6, x7);
+      v_store_strided(d_transformer_blocks_add + (n * 256 + d), 256, t8, lanes);
     }
   }
 }
@@ -3261,10 +3069,8 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
     for (std::int64_t n2 = 0; n2 < 65; ++n2) {
       const vec x2 = v_load(transformer_blocks_attention_divide + (h * 4225 + n * 65 + n2));
       const vec x3 = v_load(d_transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
-      const vec t4 = v_sub(x3, row0);
-      const vec t5 = v_mul(x2, t4);
-      const vec t6 = v_mul(t5, v_set(real(0.17677669529663687)));
-      v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t6);
+      const vec t4 = v_mul(v_mul(x2, v_sub(x3, row0)), v_set(real(0.17677669529663687)));
+      v_store(d_transformer_blocks_attention_multiply + (h * 4225 + n * 65 + n2), t4);
     }
   }
 }
@@ -3339,24 +3145,15 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p < end; ++p) {
-    const vec x0 = v_load(moment1 + p);
-    const vec x1 = v_load(gradients + p);
-    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
-    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
-    v_store(moment1_2 + p, t3);
-    const vec x4 = v_load(moment2 + p);
-    const vec t5 = v_mul(x1, x1);
-    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
-    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
-    v_store(moment2_2 + p, t7);
-    const vec t8 = v_sqrt(t7);
-    const vec x9 = v_set(second_correction[0]);
-    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
-    const vec t11 = v_div(t3, t10);
-    const vec x12 = v_set(learning_rate_corrected[0]);
-    const vec x13 = v_load(parameters + p);
-    const vec t14 = v_fnma(t11, x12, x13);
-    v_store(parameters_2 + p, t14);
+    const vec x0 = v_load(gradients + p);
+    const vec t1 = v_fma(v_load(moment1 + p), v_set(real(0.9)), v_mul(x0, v_set(real(0.09999999999999998))));
+    v_store(moment1_2 + p, t1);
+    const vec t2 = v_mul(v_mul(x0, x0), v_set(real(0.0010000000000000009)));
+    const vec t3 = v_fma(v_load(moment2 + p), v_set(real(0.999)), t2);
+    v_store(moment2_2 + p, t3);
+    const vec t4 = v_fma(v_sqrt(t3), v_set(second_correction[0]), v_set(real(1e-08)));
+    const vec t5 = v_fnma(v_div(t1, t4), v_set(learning_rate_corrected[0]), v_load(parameters + p));
+    v_store(parameters_2 + p, t5);
   }
 }
 
@@ -3388,24 +3185,18 @@ static void patch_embed_add_forward(const real* patch_embed_einsum, const real* 
   for (std::int64_t d = 0; d < 256; ++d) {
     for (std::int64_t n = 0; n < 64; ++n) {
       const vec x0 = v_load_strided(patch_embed_einsum + (n * 256 + d), 256, lanes);
-      const vec x1 = v_set(patch_embed_bias[d]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
+      const vec t1 = v_add(x0, v_set(patch_embed_bias[d]));
+      sum0 = v_add(sum0, v_max(t1, v_neg(t1)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_mul(row0, v_set(real(6.103515625e-05)));
-  v_store_n(magnitude_0, t5, 1);
+  v_store_n(magnitude_0, v_mul(row0, v_set(real(6.103515625e-05))), 1);
   for (std::int64_t d = 0; d < 256; ++d) {
     for (std::int64_t n = 0; n < 64; ++n) {
-      const vec x6 = v_load_strided(patch_embed_einsum + (n * 256 + d), 256, lanes);
-      const vec x7 = v_set(patch_embed_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec x9 = v_load_strided(pos_embed + (n * 256 + d + 256), 256, lanes);
-      const vec t10 = v_add(t8, x9);
-      v_store_strided(concat + (n * 256 + d + 256), 256, t10, lanes);
+      const vec x2 = v_load_strided(patch_embed_einsum + (n * 256 + d), 256, lanes);
+      const vec t3 = v_add(x2, v_set(patch_embed_bias[d]));
+      const vec x4 = v_load_strided(pos_embed + (n * 256 + d + 256), 256, lanes);
+      v_store_strided(concat + (n * 256 + d + 256), 256, v_add(t3, x4), lanes);
     }
   }
 }
@@ -3414,8 +3205,7 @@ static void patch_embed_add_forward(const real* patch_embed_einsum, const real* 
 static void inspect_copy(const real* concat, real* transformer_blocks_carry) {
   for (std::int64_t n = 0; n < 65; ++n) {
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x0 = v_load(concat + (n * 256 + d));
-      v_store(transformer_blocks_carry + (n * 256 + d), x0);
+      v_store(transformer_blocks_carry + (n * 256 + d), v_load(concat + (n * 256 + d)));
     }
   }
 }
@@ -3435,27 +3225,69 @@ static void transformer_blocks_norm1_forward_inspect(
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
       const vec x1 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t2 = v_div(sum0, v_set(real(256.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(256.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
     for (std::int64_t d = 0; d < 256; ++d) {
-      const vec x4 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t5 = v_div(sum0, v_set(real(256.0)));
-      const vec t6 = v_sub(x4, t5);
-      const vec t7 = v_div(sum1, v_set(real(256.0)));
-      const vec t8 = v_add(t7, v_set(real(1e-05)));
-      const vec t9 = v_rsqrt(t8);
-      const vec t10 = v_mul(t6, t9);
-      const vec x11 = v_set(transformer_blocks_norm1_weight[d]);
-      const vec x12 = v_set(transformer_blocks_norm1_bias[d]);
-      const vec t13 = v_fma(t10, x11, x12);
-      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t13, lanes);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      v_store_strided(transformer_blocks_norm1_maximum + (n * 256 + d), 256, t15, lanes);
+      const vec x3 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t4 = v_sub(x3, v_div(sum0, v_set(real(256.0))));
+      const vec t5 = v_add(v_div(sum1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(transformer_blocks_norm1_weight[d]),
+                           v_set(transformer_blocks_norm1_bias[d]));
+      v_store_strided(transformer_blocks_norm1_add + (n * 256 + d), 256, t6, lanes);
+      v_store_strided(transformer_blocks_norm1_maximum + (n * 256 + d), 256, v_max(t6, v_neg(t6)), lanes);
     }
   }
+}
+
+// b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
+static void transformer_blocks_attention_softmax_forward_block_inspect(
+    const std::int64_t h, const std::int64_t begin, const std::int64_t end,
+    const real* transformer_blocks_attention_einsum, real* attention_0) {
+  for (std::int64_t n = begin; n < end; ++n) {
+    vec most0 = v_set(-INFINITY);
+    for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+      const vec x0 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+      const vec t1 = v_mul(x0, v_set(real(0.17677669529663687)));
+      most0 = v_max(most0, t1);
+    }
+    const vec row0 = v_set(v_max_lane(most0));
+    vec sum1 = v_zero();
+    for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+      const vec x2 = v_load(transformer_blocks_attention_einsum + ((n - begin) * 65 + n2));
+      const vec t3 = v_fms(x2, v_set(real(0.17677669529663687)), row0);
+      const vec t4 = v_exp(t3);
+      sum1 = v_add(sum1, t4);
+      v_store(attention_0 + (h * 4225 + n * 65 + n2), t4);
+    }
+    const vec row1 = v_set(v_sum(sum1));
+    for (std::int64_t n2 = 0; n2 < 65; ++n2) {
+      const vec t5 = v_div_one(v_set(real(1.0)), row1);
+      const vec t6 = v_mul(v_load(attention_0 + (h * 4225 + n * 65 + n2)), t5);
+      v_store(attention_0 + (h * 4225 + n * 65 + n2), t6);
+    }
+  }
+}
+
+// 8 parts: all of n < 65, of one head
+static void transformer_blocks_attention_weighted_values_forward_inspect(
+    const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
+    real* attention_0, real* transformer_blocks_attention_rearrange) {
+  alignas(64) real transformer_blocks_attention_einsum[4225];
+  const std::int64_t last = team.end(8, 1);
+  for (std::int64_t part = team.begin(8, 1); part < last; ++part) {
+    const std::int64_t begin = 0;
+    const std::int64_t end = 65;
+    const std::int64_t h = part;
+    transformer_blocks_attention_scores_forward_block(h, begin, end, transformer_blocks_attention_add,
+                                                      transformer_blocks_attention_copy,
+                                                      transformer_blocks_attention_einsum);
+    transformer_blocks_attention_softmax_forward_block_inspect(h, begin, end, transformer_blocks_attention_einsum,
+                                                               attention_0);
+    transformer_blocks_attention_weighted_values_forward_block_train(
+        h, begin, end, attention_0, transformer_blocks_attention_add, transformer_blocks_attention_rearrange);
+  }
+  team.wait();
 }
 
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row)
@@ -3466,19 +3298,15 @@ static void transformer_blocks_attention_multiply_forward(const real* transforme
     for (std::int64_t k = 0; k < 32; ++k) {
       for (std::int64_t h = 0; h < 8; ++h) {
         const vec x0 = v_load_strided(transformer_blocks_attention_rearrange + (h * 32 + n * 256 + k), 32, lanes);
-        const vec t1 = v_neg(x0);
-        const vec t2 = v_max(x0, t1);
-        sum0 = v_add(sum0, t2);
+        sum0 = v_add(sum0, v_max(x0, v_neg(x0)));
       }
     }
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t3 = v_mul(row0, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_3, t3, 1);
+  v_store_n(magnitude_3, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
 }
 
 // b < B, n < N+1=65 (row), d < D=256 (row)
-// for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_multiply_forward(
     const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
     const real* transformer_blocks_attention_out_proj_bias, const real* transformer_blocks_carry, real* magnitude_2,
@@ -3493,33 +3321,26 @@ static void transformer_blocks_norm1_multiply_forward(
       const vec x1 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
       const vec x2 = v_set(transformer_blocks_attention_out_proj_bias[d]);
       const vec t3 = v_add(x1, x2);
-      const vec t4 = v_neg(t3);
-      const vec t5 = v_max(t3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec t7 = v_add(x6, t3);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum2 = v_add(sum2, t9);
+      sum1 = v_add(sum1, v_max(t3, v_neg(t3)));
+      const vec x4 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec t5 = v_add(x4, t3);
+      sum2 = v_add(sum2, v_max(t5, v_neg(t5)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_sum(sum2));
-  const vec t10 = v_mul(row0, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_2, t10, 1);
-  const vec t11 = v_mul(row1, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_4, t11, 1);
-  const vec t12 = v_mul(row2, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_5, t12, 1);
+  v_store_n(magnitude_2, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_4, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_5, v_mul(row2, v_set(real(6.009615384615385e-05))), 1);
   for (std::int64_t d = 0; d < 256; ++d) {
     for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x13 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
-      const vec x14 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
-      const vec x15 = v_set(transformer_blocks_attention_out_proj_bias[d]);
-      const vec t16 = v_add(x14, x15);
-      const vec t17 = v_add(x13, t16);
-      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t17, lanes);
+      const vec x6 = v_load_strided(transformer_blocks_carry + (n * 256 + d), 256, lanes);
+      const vec x7 = v_load_strided(transformer_blocks_attention_out_proj_einsum + (n * 256 + d), 256, lanes);
+      const vec x8 = v_set(transformer_blocks_attention_out_proj_bias[d]);
+      const vec t9 = v_add(x7, x8);
+      const vec t10 = v_add(x6, t9);
+      v_store_strided(transformer_blocks_add + (n * 256 + d), 256, t10, lanes);
     }
   }
 }
@@ -3561,30 +3382,59 @@ static void transformer_blocks_ffn_linear1_multiply_forward(
   for (std::int64_t m = 0; m < 512; ++m) {
     for (std::int64_t n = 0; n < 65; ++n) {
       const vec x0 = v_load_strided(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), 512, lanes);
-      const vec x1 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1 = v_add(sum1, t7);
+      const vec t1 = v_add(x0, v_set(transformer_blocks_ffn_linear1_bias[m]));
+      sum0 = v_add(sum0, v_max(t1, v_neg(t1)));
+      const vec t2 = v_gelu(t1);
+      sum1 = v_add(sum1, v_max(t2, v_neg(t2)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec t8 = v_mul(row0, v_set(real(3.0048076923076925e-05)));
-  v_store_n(magnitude_7, t8, 1);
-  const vec t9 = v_mul(row1, v_set(real(3.0048076923076925e-05)));
-  v_store_n(magnitude_8, t9, 1);
+  v_store_n(magnitude_7, v_mul(row0, v_set(real(3.0048076923076925e-05))), 1);
+  v_store_n(magnitude_8, v_mul(row1, v_set(real(3.0048076923076925e-05))), 1);
   for (std::int64_t m = 0; m < 512; ++m) {
     for (std::int64_t n = 0; n < 65; ++n) {
-      const vec x10 = v_load_strided(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), 512, lanes);
-      const vec x11 = v_set(transformer_blocks_ffn_linear1_bias[m]);
-      const vec t12 = v_add(x10, x11);
-      const vec t13 = v_gelu(t12);
-      v_store_strided(transformer_blocks_ffn_gelu + (n * 512 + m), 512, t13, lanes);
+      const vec x3 = v_load_strided(transformer_blocks_ffn_linear1_einsum + (n * 512 + m), 512, lanes);
+      const vec t4 = v_add(x3, v_set(transformer_blocks_ffn_linear1_bias[m]));
+      const vec t5 = v_gelu(t4);
+      v_store_strided(transformer_blocks_ffn_gelu + (n * 512 + m), 512, t5, lanes);
+    }
+  }
+}
+
+// b < B, n < N+1=65 (row), d < D=256 (row)
+static void transformer_blocks_norm2_multiply_forward(
+    const real* transformer_blocks_norm2_maximum, const real* transformer_blocks_ffn_linear2_einsum,
+    const real* transformer_blocks_ffn_linear2_bias, const real* transformer_blocks_add, real* magnitude_6,
+    real* magnitude_9, real* magnitude_10, real* transformer_blocks_carry_next) {
+  vec sum0 = v_zero();
+  vec sum1 = v_zero();
+  vec sum2 = v_zero();
+  for (std::int64_t d = 0; d < 256; ++d) {
+    for (std::int64_t n = 0; n < 65; ++n) {
+      const vec x0 = v_load_strided(transformer_blocks_norm2_maximum + (n * 256 + d), 256, lanes);
+      sum0 = v_add(sum0, x0);
+      const vec x1 = v_load_strided(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), 256, lanes);
+      const vec t2 = v_add(x1, v_set(transformer_blocks_ffn_linear2_bias[d]));
+      sum1 = v_add(sum1, v_max(t2, v_neg(t2)));
+      const vec x3 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec t4 = v_add(x3, t2);
+      sum2 = v_add(sum2, v_max(t4, v_neg(t4)));
+    }
+  }
+  const vec row0 = v_set(v_sum(sum0));
+  const vec row1 = v_set(v_sum(sum1));
+  const vec row2 = v_set(v_sum(sum2));
+  v_store_n(magnitude_6, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_9, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_10, v_mul(row2, v_set(real(6.009615384615385e-05))), 1);
+  for (std::int64_t d = 0; d < 256; ++d) {
+    for (std::int64_t n = 0; n < 65; ++n) {
+      const vec x5 = v_load_strided(transformer_blocks_add + (n * 256 + d), 256, lanes);
+      const vec x6 = v_load_strided(transformer_blocks_ffn_linear2_einsum + (n * 256 + d), 256, lanes);
+      const vec t7 = v_add(x6, v_set(transformer_blocks_ffn_linear2_bias[d]));
+      const vec t8 = v_add(x5, t7);
+      v_store_strided(transformer_blocks_carry_next + (n * 256 + d), 256, t8, lanes);
     }
   }
 }
@@ -3596,19 +3446,15 @@ static void norm_forward(const real* concat, const real* norm_maximum, real* mag
   for (std::int64_t d = 0; d < 256; ++d) {
     for (std::int64_t n = 0; n < 65; ++n) {
       const vec x0 = v_load_strided(concat + (n * 256 + d), 256, lanes);
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load_strided(norm_maximum + (n * 256 + d), 256, lanes);
-      sum1 = v_add(sum1, x3);
+      sum0 = v_add(sum0, v_max(x0, v_neg(x0)));
+      const vec x1 = v_load_strided(norm_maximum + (n * 256 + d), 256, lanes);
+      sum1 = v_add(sum1, x1);
     }
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec t4 = v_mul(row0, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_1, t4, 1);
-  const vec t5 = v_mul(row1, v_set(real(6.009615384615385e-05)));
-  v_store_n(magnitude_11, t5, 1);
+  v_store_n(magnitude_1, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
+  v_store_n(magnitude_11, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
 }
 
 // b < B, classes < CLASSES=10, d < D=256 (summed)
@@ -3630,24 +3476,16 @@ static void head_forward_inspect(const real* norm_add, const real* head_weight, 
 static void head_multiply_forward(const real* head_einsum, const real* head_bias, real* magnitude_12) {
   vec sum0 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x0 = v_load(head_einsum + classes);
-    const vec x1 = v_load(head_bias + classes);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_neg(t2);
-    const vec t4 = v_max(t2, t3);
-    sum0 = v_add(sum0, t4);
+    const vec t0 = v_add(v_load(head_einsum + classes), v_load(head_bias + classes));
+    sum0 = v_add(sum0, v_max(t0, v_neg(t0)));
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_mul(row0, v_set(real(0.1)));
-  v_store_n(magnitude_12, t5, 1);
+  v_store_n(magnitude_12, v_mul(row0, v_set(real(0.1))), 1);
 }
 
 // b < B, d < D=256
 static void embed_copy(const real* tokens, real* features) {
-  for (std::int64_t d = 0; d < 256; ++d) {
-    const vec x0 = v_load(tokens + d);
-    v_store(features + d, x0);
-  }
+  for (std::int64_t d = 0; d < 256; ++d) v_store(features + d, v_load(tokens + d));
 }
 
 namespace at {  // where each lies, of repeated blocks the first layer's
@@ -3752,10 +3590,11 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
                                          packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                          transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
-                                           transformer_blocks_attention_add + own);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
+          transformer_blocks_attention_add + own);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -3763,9 +3602,10 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
       transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
                                                            transformer_blocks_attention_copy + own,
                                                            transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_rearrange + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -3808,9 +3648,10 @@ void vit_cifar_forward_scalar(const float* packed, const float* images, const st
                                                              transformer_blocks_5_attention_add + own,
                                                              transformer_blocks_5_attention_rearrange + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                    transformer_blocks_5_attention_out_proj_einsum + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, transformer_blocks_5_attention_rearrange + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+        transformer_blocks_5_attention_out_proj_einsum + own);
     team.alone([&] {
       transformer_blocks_5_attention_out_proj_add_forward(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -3884,10 +3725,11 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
                                          packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                          transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
-                                           transformer_blocks_attention_add + own);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
+          transformer_blocks_attention_add + own);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -3895,9 +3737,10 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
       transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
                                                            transformer_blocks_attention_copy + own,
                                                            transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_rearrange + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -3940,9 +3783,10 @@ void vit_cifar_evaluate_scalar(const float* packed, const float* images, const s
                                                              transformer_blocks_5_attention_add + own,
                                                              transformer_blocks_5_attention_rearrange + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                    transformer_blocks_5_attention_out_proj_einsum + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, transformer_blocks_5_attention_rearrange + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+        transformer_blocks_5_attention_out_proj_einsum + own);
     team.alone([&] {
       transformer_blocks_5_attention_out_proj_add_forward(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4077,10 +3921,11 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
               parameters + at::transformer_blocks_norm1_weight - layer * 527104,
               parameters + at::transformer_blocks_norm1_bias - layer * 527104, transformer_blocks_norm1_add + own);
         });
-        transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + own,
-                                             packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                             parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
-                                             transformer_blocks_attention_add + layer * 49920 + here);
+        transformer_blocks_attention_forward(
+            team, transformer_blocks_norm1_add + own,
+            packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+            parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
+            transformer_blocks_attention_add + layer * 49920 + here);
         team.alone([&] {
           transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + here,
                                                     transformer_blocks_attention_copy + own);
@@ -4090,10 +3935,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             transformer_blocks_attention_copy + own, transformer_blocks_attention_divide + layer * 33808 + here, random,
             transformer_blocks_attention_multiply + layer * 33808 + here,
             transformer_blocks_attention_rearrange + layer * 16640 + here);
-        transformer_blocks_attention_out_proj_forward(team,
-                                                      transformer_blocks_attention_rearrange + layer * 16640 + here,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                      transformer_blocks_attention_out_proj_einsum + own);
+        transformer_blocks_attention_out_proj_forward(
+            team, transformer_blocks_attention_rearrange + layer * 16640 + here,
+            packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+            transformer_blocks_attention_out_proj_einsum + own);
         team.alone([&] {
           transformer_blocks_attention_out_proj_add_forward_train(
               transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -4141,9 +3986,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                                transformer_blocks_5_attention_add + own,
                                                                transformer_blocks_5_attention_rearrange + here);
       });
-      transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_rearrange + here,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                      transformer_blocks_5_attention_out_proj_einsum + own);
+      transformer_blocks_5_attention_out_proj_forward(
+          team, transformer_blocks_5_attention_rearrange + here,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+          transformer_blocks_5_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_5_attention_out_proj_add_forward_train(
             transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4187,9 +4033,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             parameters + at::transformer_blocks_norm2_weight - 2635520, transformer_blocks_5_norm2_multiply + here,
             transformer_blocks_5_norm2_rsqrt + own, d_norm_multiply + own, d_transformer_blocks_5_add + here);
       });
-      transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_add + here,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
-                                                      d_transformer_blocks_5_attention_out_proj_einsum + own);
+      transformer_blocks_5_attention_out_proj_forward(
+          team, d_transformer_blocks_5_add + here,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
+          d_transformer_blocks_5_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
                                                 d_transformer_blocks_5_attention_copy + own);
@@ -4209,9 +4056,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
                                                     transformer_blocks_5_attention_add + own,
                                                     d_transformer_blocks_5_attention_rearrange + here);
       });
-      transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_5_attention_rearrange + here,
-                                                      packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-                                                      d_transformer_blocks_5_attention_einsum_2 + here);
+      transformer_blocks_5_attention_in_proj_backward(
+          team, d_transformer_blocks_5_attention_rearrange + here,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+          d_transformer_blocks_5_attention_einsum_2 + here);
       team.alone([&] {
         transformer_blocks_5_norm1_backward(
             d_transformer_blocks_5_attention_einsum_2 + here,
@@ -4312,9 +4160,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
             transformer_blocks_ffn_multiply + layer * 33280 + here, d_transformer_blocks_ffn_linear2_copy + here,
             random, d_transformer_blocks_ffn_multiply_2 + here);
-        transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply_2 + here,
-                                                packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
-                                                d_transformer_blocks_ffn_linear1_einsum + here);
+        transformer_blocks_ffn_linear1_backward(
+            team, d_transformer_blocks_ffn_multiply_2 + here,
+            packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
+            d_transformer_blocks_ffn_linear1_einsum + here);
         team.alone([&] {
           transformer_blocks_norm2_backward(
               d_transformer_blocks_ffn_linear1_einsum + here,
@@ -4324,9 +4173,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
               d_transformer_blocks_ffn_linear1_copy + here, transformer_blocks_norm2_rsqrt + layer * 80 + here,
               d_transformer_blocks_carry + pass % 2 * 16640 + here, d_transformer_blocks_add + here);
         });
-        transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_add + here,
-                                                      packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
-                                                      d_transformer_blocks_attention_out_proj_einsum + own);
+        transformer_blocks_attention_out_proj_forward(
+            team, d_transformer_blocks_add + here,
+            packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
+            d_transformer_blocks_attention_out_proj_einsum + own);
         team.alone([&] {
           transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
                                                   d_transformer_blocks_attention_copy + own);
@@ -4342,9 +4192,10 @@ void vit_cifar_loss_and_gradients_scalar(const float* parameters, const float* p
         transformer_blocks_attention_key_backward(team, d_transformer_blocks_attention_multiply + own,
                                                   transformer_blocks_attention_add + layer * 49920 + here,
                                                   d_transformer_blocks_attention_rearrange + here);
-        transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_attention_rearrange + here,
-                                                        packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
-                                                        d_transformer_blocks_attention_einsum_2 + here);
+        transformer_blocks_5_attention_in_proj_backward(
+            team, d_transformer_blocks_attention_rearrange + here,
+            packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+            d_transformer_blocks_attention_einsum_2 + here);
         team.alone([&] {
           transformer_blocks_norm2_backward(
               d_transformer_blocks_attention_einsum_2 + here,
@@ -4520,10 +4371,11 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
             parameters + at::transformer_blocks_norm1_weight - layer * 527104,
             parameters + at::transformer_blocks_norm1_bias - layer * 527104, transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
-                                           transformer_blocks_attention_add + layer * 49920 + here);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          parameters + at::transformer_blocks_attention_in_proj_bias - layer * 527104,
+          transformer_blocks_attention_add + layer * 49920 + here);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + layer * 49920 + here,
                                                   transformer_blocks_attention_copy + own);
@@ -4531,9 +4383,10 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
       transformer_blocks_attention_weighted_values_forward_input_gradient(
           team, transformer_blocks_attention_add + layer * 49920 + here, transformer_blocks_attention_copy + own,
           transformer_blocks_attention_divide + layer * 33808 + here, transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_rearrange + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward_train(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
@@ -4543,11 +4396,11 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
             parameters + at::transformer_blocks_norm2_weight - layer * 527104,
             parameters + at::transformer_blocks_norm2_bias - layer * 527104, transformer_blocks_norm2_add + own);
       });
-      transformer_blocks_ffn_linear1_forward_input_gradient(team, transformer_blocks_norm2_add + own,
-                                                            packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                            parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
-                                                            transformer_blocks_ffn_linear1_add + layer * 33280 + here,
-                                                            transformer_blocks_ffn_gelu + own);
+      transformer_blocks_ffn_linear1_forward_input_gradient(
+          team, transformer_blocks_norm2_add + own,
+          packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+          parameters + at::transformer_blocks_ffn_linear1_bias - layer * 527104,
+          transformer_blocks_ffn_linear1_add + layer * 33280 + here, transformer_blocks_ffn_gelu + own);
       transformer_blocks_ffn_linear2_forward(team, transformer_blocks_ffn_gelu + own,
                                              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
                                              transformer_blocks_add + own,
@@ -4580,9 +4433,10 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                              transformer_blocks_5_attention_add + own,
                                                              transformer_blocks_5_attention_rearrange + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, transformer_blocks_5_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-                                                    transformer_blocks_5_attention_out_proj_einsum + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, transformer_blocks_5_attention_rearrange + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
+        transformer_blocks_5_attention_out_proj_einsum + own);
     team.alone([&] {
       transformer_blocks_5_attention_out_proj_add_forward_train(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
@@ -4621,9 +4475,10 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
           transformer_blocks_5_norm2_multiply + own, transformer_blocks_5_norm2_rsqrt + own, d_norm_multiply + own,
           d_transformer_blocks_5_add + own);
     });
-    transformer_blocks_5_attention_out_proj_forward(team, d_transformer_blocks_5_add + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
-                                                    d_transformer_blocks_5_attention_out_proj_einsum + own);
+    transformer_blocks_5_attention_out_proj_forward(
+        team, d_transformer_blocks_5_add + own,
+        packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680,
+        d_transformer_blocks_5_attention_out_proj_einsum + own);
     team.alone([&] {
       transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
                                               d_transformer_blocks_5_attention_copy + own);
@@ -4643,9 +4498,10 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
                                                   transformer_blocks_5_attention_add + own,
                                                   d_transformer_blocks_5_attention_rearrange + here);
     });
-    transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_5_attention_rearrange + here,
-                                                    packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-                                                    d_transformer_blocks_5_attention_einsum_2 + own);
+    transformer_blocks_5_attention_in_proj_backward(
+        team, d_transformer_blocks_5_attention_rearrange + here,
+        packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
+        d_transformer_blocks_5_attention_einsum_2 + own);
     team.alone([&] {
       transformer_blocks_5_norm1_backward(
           d_transformer_blocks_5_attention_einsum_2 + own, parameters + at::transformer_blocks_norm1_weight - 2635520,
@@ -4663,24 +4519,26 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
     each_image(batch, [&](const Team& team, const std::int64_t image) {
       const std::int64_t here = image * 952560;
       const std::int64_t own = team.first * 952560;
-      transformer_blocks_ffn_linear2_backward_input_gradient(team, d_transformer_blocks_carry + pass % 2 * 16640 + here,
-                                                             packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
-                                                             transformer_blocks_ffn_linear1_add + layer * 33280 + here,
-                                                             d_transformer_blocks_ffn_multiply + own);
-      transformer_blocks_ffn_linear1_backward(team, d_transformer_blocks_ffn_multiply + own,
-                                              packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
-                                              d_transformer_blocks_ffn_linear1_einsum + own);
+      transformer_blocks_ffn_linear2_backward_input_gradient(
+          team, d_transformer_blocks_carry + pass % 2 * 16640 + here,
+          packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
+          transformer_blocks_ffn_linear1_add + layer * 33280 + here, d_transformer_blocks_ffn_multiply + own);
+      transformer_blocks_ffn_linear1_backward(
+          team, d_transformer_blocks_ffn_multiply + own,
+          packed + packed_at::transformer_blocks_ffn_linear1_weight_ + layer * 131072,
+          d_transformer_blocks_ffn_linear1_einsum + own);
       team.alone([&] {
-        transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_ffn_linear1_einsum + own,
-                                                         parameters + at::transformer_blocks_norm2_weight - layer * 527104,
-                                                         transformer_blocks_norm2_multiply + layer * 16640 + here,
-                                                         transformer_blocks_norm2_rsqrt + layer * 80 + here,
-                                                         d_transformer_blocks_carry + pass % 2 * 16640 + here,
-                                                         d_transformer_blocks_add + own);
+        transformer_blocks_norm2_backward_input_gradient(
+            d_transformer_blocks_ffn_linear1_einsum + own,
+            parameters + at::transformer_blocks_norm2_weight - layer * 527104,
+            transformer_blocks_norm2_multiply + layer * 16640 + here,
+            transformer_blocks_norm2_rsqrt + layer * 80 + here, d_transformer_blocks_carry + pass % 2 * 16640 + here,
+            d_transformer_blocks_add + own);
       });
-      transformer_blocks_attention_out_proj_forward(team, d_transformer_blocks_add + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
-                                                    d_transformer_blocks_attention_out_proj_einsum + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, d_transformer_blocks_add + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
+          d_transformer_blocks_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
                                                 d_transformer_blocks_attention_copy + own);
@@ -4695,16 +4553,17 @@ void vit_cifar_input_gradient_scalar(const float* parameters, const float* packe
       transformer_blocks_attention_key_backward(team, d_transformer_blocks_attention_multiply + own,
                                                 transformer_blocks_attention_add + layer * 49920 + here,
                                                 d_transformer_blocks_attention_rearrange + own);
-      transformer_blocks_5_attention_in_proj_backward(team, d_transformer_blocks_attention_rearrange + own,
-                                                      packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
-                                                      d_transformer_blocks_attention_einsum_2 + own);
+      transformer_blocks_5_attention_in_proj_backward(
+          team, d_transformer_blocks_attention_rearrange + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight_ + layer * 196608,
+          d_transformer_blocks_attention_einsum_2 + own);
       team.alone([&] {
-        transformer_blocks_norm2_backward_input_gradient(d_transformer_blocks_attention_einsum_2 + own,
-                                                         parameters + at::transformer_blocks_norm1_weight - layer * 527104,
-                                                         transformer_blocks_norm1_multiply + layer * 16640 + here,
-                                                         transformer_blocks_norm1_rsqrt + layer * 80 + here,
-                                                         d_transformer_blocks_add + own,
-                                                         d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + here);
+        transformer_blocks_norm2_backward_input_gradient(
+            d_transformer_blocks_attention_einsum_2 + own,
+            parameters + at::transformer_blocks_norm1_weight - layer * 527104,
+            transformer_blocks_norm1_multiply + layer * 16640 + here,
+            transformer_blocks_norm1_rsqrt + layer * 80 + here, d_transformer_blocks_add + own,
+            d_transformer_blocks_carry + (pass + 1) % 2 * 16640 + here);
       });
     });
   }
@@ -4776,24 +4635,26 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
                                                  transformer_blocks_norm1_add + own,
                                                  transformer_blocks_norm1_maximum + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
-                                           transformer_blocks_attention_add + own);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
+          transformer_blocks_attention_add + own);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
       });
-      transformer_blocks_attention_weighted_values_forward_input_gradient(
+      transformer_blocks_attention_weighted_values_forward_inspect(
           team, transformer_blocks_attention_add + own, transformer_blocks_attention_copy + own,
           maps + layer * 33800 + image * 202800, transformer_blocks_attention_rearrange + own);
       team.alone([&] {
         transformer_blocks_attention_multiply_forward(transformer_blocks_attention_rearrange + own,
                                                       magnitudes + 3 + layer * 9 + image * 58);
       });
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_rearrange + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_norm1_multiply_forward(
             transformer_blocks_norm1_maximum + own, transformer_blocks_attention_out_proj_einsum + own,
@@ -4806,21 +4667,23 @@ void vit_cifar_inspect_scalar(const float* packed, const float* images, const st
             packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own,
             transformer_blocks_norm2_maximum + own);
       });
-      transformer_blocks_ffn_linear1_forward_inspect(team, transformer_blocks_norm2_add + own,
-                                                     packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                                     transformer_blocks_ffn_linear1_einsum + own);
+      transformer_blocks_ffn_linear1_forward_inspect(
+          team, transformer_blocks_norm2_add + own,
+          packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
+          transformer_blocks_ffn_linear1_einsum + own);
       team.alone([&] {
-        transformer_blocks_ffn_linear1_multiply_forward(transformer_blocks_ffn_linear1_einsum + own,
-                                                        packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
-                                                        magnitudes + 7 + layer * 9 + image * 58,
-                                                        magnitudes + 8 + layer * 9 + image * 58,
-                                                        transformer_blocks_ffn_gelu + own);
+        transformer_blocks_ffn_linear1_multiply_forward(
+            transformer_blocks_ffn_linear1_einsum + own,
+            packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512,
+            magnitudes + 7 + layer * 9 + image * 58, magnitudes + 8 + layer * 9 + image * 58,
+            transformer_blocks_ffn_gelu + own);
       });
-      transformer_blocks_ffn_linear1_backward(team, transformer_blocks_ffn_gelu + own,
-                                              packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                              transformer_blocks_ffn_linear2_einsum + own);
+      transformer_blocks_ffn_linear1_backward(
+          team, transformer_blocks_ffn_gelu + own,
+          packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
+          transformer_blocks_ffn_linear2_einsum + own);
       team.alone([&] {
-        transformer_blocks_norm1_multiply_forward(
+        transformer_blocks_norm2_multiply_forward(
             transformer_blocks_norm2_maximum + own, transformer_blocks_ffn_linear2_einsum + own,
             packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256, transformer_blocks_add + own,
             magnitudes + 6 + layer * 9 + image * 58, magnitudes + 9 + layer * 9 + image * 58,
@@ -4876,10 +4739,11 @@ void vit_cifar_embed_scalar(const float* packed, const float* images, const std:
                                          packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
                                          transformer_blocks_norm1_add + own);
       });
-      transformer_blocks_attention_forward(team, transformer_blocks_norm1_add + own,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-                                           packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
-                                           transformer_blocks_attention_add + own);
+      transformer_blocks_attention_forward(
+          team, transformer_blocks_norm1_add + own,
+          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
+          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768,
+          transformer_blocks_attention_add + own);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
                                                   transformer_blocks_attention_copy + own);
@@ -4887,9 +4751,10 @@ void vit_cifar_embed_scalar(const float* packed, const float* images, const std:
       transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
                                                            transformer_blocks_attention_copy + own,
                                                            transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(team, transformer_blocks_attention_rearrange + own,
-                                                    packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-                                                    transformer_blocks_attention_out_proj_einsum + own);
+      transformer_blocks_attention_out_proj_forward(
+          team, transformer_blocks_attention_rearrange + own,
+          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
+          transformer_blocks_attention_out_proj_einsum + own);
       team.alone([&] {
         transformer_blocks_attention_out_proj_add_forward(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,

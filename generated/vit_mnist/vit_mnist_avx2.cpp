@@ -247,14 +247,13 @@ struct RowStatistic {
   n == lanes ? v_store(p, x) : v_store_n(p, x, n);
 }
 
-/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it, so
-/// that one addition need not wait for another, and its lanes, a constant once f is inlined.
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it
+/// (so that one addition need not wait for another), and its lanes, a constant once f is inlined.
 template <int n, int ways, class F>
 [[gnu::always_inline]] static inline void along_row(const F& f) {
   constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
   constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
-  for (std::int64_t i = 0; i < rest; i += turn)
-    unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  for (std::int64_t i = 0; i < rest; i += turn) unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
   if constexpr (rest < whole)
     unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
   if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
@@ -280,8 +279,7 @@ template <int tail, int rows, int vectors>
 [[gnu::always_inline]] static inline void rank_one_update(Accumulators<rows, vectors>& sum, const real* a,
                                                           std::int64_t apart, const real* b) {
   vec x[vectors];
-  unroll<vectors>(
-      [&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
+  unroll<vectors>([&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
   unroll<rows>([&](std::int64_t i) {
     const vec each = v_set(a[i * apart]);
     unroll<vectors>([&](std::int64_t j) { sum[i][j] = v_fma(each, x[j], sum[i][j]); });
@@ -543,10 +541,8 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 // i < 1, d < D=8; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
-  const vec x0 = v_load(class_token);
-  const vec x1 = v_load_strided(sinusoidal_50x8, 50, lanes);
-  const vec t2 = v_add(x0, x1);
-  v_store(add, t2);
+  const vec t0 = v_add(v_load(class_token), v_load_strided(sinusoidal_50x8, 50, lanes));
+  v_store(add, t0);
 }
 
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4; lanes along gw
@@ -574,28 +570,24 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
       unroll<4>([&](auto row) {
         const vec x0 = v_set(linear_mapper_bias[d + row]);
         unroll<3>([&](auto column) {
-          const vec t1 = v_add(sum[row][column], x0);
-          const vec x2 = v_load(sinusoidal_50x8 + (n + column * 8 + d * 50 + row * 50 + 1));
-          const vec t3 = v_add(t1, x2);
-          v_store(blocks_carry + (n + column * 8 + d * 50 + row * 50 + 1), t3);
+          const vec x1 = v_load(sinusoidal_50x8 + (n + column * 8 + d * 50 + row * 50 + 1));
+          v_store(blocks_carry + (n + column * 8 + d * 50 + row * 50 + 1), v_add(v_add(sum[row][column], x0), x1));
         });
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x4 = v_load_n(rearrange + (c * 49 + 48), 1);
+        const vec x2 = v_load_n(rearrange + (c * 49 + 48), 1);
         unroll<4>([&](auto row) {
-          const vec x5 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
-          sum[row] = v_fma(x4, x5, sum[row]);
+          const vec x3 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          sum[row] = v_fma(x2, x3, sum[row]);
         });
       }
       unroll<4>([&](auto row) {
-        const vec x6 = v_set(linear_mapper_bias[d + row]);
-        const vec t7 = v_add(sum[row], x6);
-        const vec x8 = v_load_n(sinusoidal_50x8 + (d * 50 + row * 50 + 49), 1);
-        const vec t9 = v_add(t7, x8);
-        v_store_n(blocks_carry + (d * 50 + row * 50 + 49), t9, 1);
+        const vec t4 = v_add(sum[row], v_set(linear_mapper_bias[d + row]));
+        const vec x5 = v_load_n(sinusoidal_50x8 + (d * 50 + row * 50 + 49), 1);
+        v_store_n(blocks_carry + (d * 50 + row * 50 + 49), v_add(t4, x5), 1);
       });
     }
   }
@@ -604,8 +596,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
 // b < B, i < 1, d < D=8; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void copy_forward(const real* add, real* blocks_carry) {
-  const vec x0 = v_load(add);
-  v_store_strided(blocks_carry, 50, x0, lanes);
+  v_store_strided(blocks_carry, 50, v_load(add), lanes);
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
@@ -621,22 +612,15 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load_some(blocks_carry + (n + d * 50), some);
-      const vec t2 = v_div(sum0, v_set(real(8.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load_some(blocks_carry + (n + d * 50), some);
-      const vec t5 = v_div(sum0, v_set(real(8.0)));
-      const vec t6 = v_sub(x4, t5);
-      const vec t7 = v_div(sum1, v_set(real(8.0)));
-      const vec t8 = v_add(t7, v_set(real(1e-05)));
-      const vec t9 = v_rsqrt(t8);
-      const vec t10 = v_mul(t6, t9);
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec x12 = v_set(blocks_norm1_bias[d]);
-      const vec t13 = v_fma(t10, x11, x12);
-      v_store_some(blocks_norm1_add + (n + d * 50), t13, some);
+      const vec x3 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t4 = v_sub(x3, v_div(sum0, v_set(real(8.0))));
+      const vec t5 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+      const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(blocks_norm1_weight[d]), v_set(blocks_norm1_bias[d]));
+      v_store_some(blocks_norm1_add + (n + d * 50), t6, some);
     }
   });
 }
@@ -654,24 +638,22 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
     unroll<4>([&](auto row) {
       const vec x0 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
       unroll<3>([&](auto column) {
-        const vec t1 = v_add(sum[row][column], x0);
-        v_store(blocks_mhsa_q_mappings_0_add + (n + column * 8 + row * 50), t1);
+        v_store(blocks_mhsa_q_mappings_0_add + (n + column * 8 + row * 50), v_add(sum[row][column], x0));
       });
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x2 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
+      const vec x1 = v_load_n(blocks_norm1_add + (k2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x3 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
-        sum[row] = v_fma(x2, x3, sum[row]);
+        const vec x2 = v_set(blocks_mhsa_q_mappings_0_weight[row * 4 + k2]);
+        sum[row] = v_fma(x1, x2, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
-      const vec t5 = v_add(sum[row], x4);
-      v_store_n(blocks_mhsa_q_mappings_0_add + (row * 50 + 48), t5, 2);
+      const vec t3 = v_add(sum[row], v_set(blocks_mhsa_q_mappings_0_bias[row]));
+      v_store_n(blocks_mhsa_q_mappings_0_add + (row * 50 + 48), t3, 2);
     });
   }
 }
@@ -717,24 +699,22 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
     unroll<4>([&](auto row) {
       const vec x0 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
       unroll<3>([&](auto column) {
-        const vec t1 = v_add(sum[row][column], x0);
-        v_store(blocks_mhsa_q_mappings_1_add + (n + column * 8 + row * 50), t1);
+        v_store(blocks_mhsa_q_mappings_1_add + (n + column * 8 + row * 50), v_add(sum[row][column], x0));
       });
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x2 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
+      const vec x1 = v_load_n(blocks_norm1_add + (k2 * 50 + 248), 2);
       unroll<4>([&](auto row) {
-        const vec x3 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
-        sum[row] = v_fma(x2, x3, sum[row]);
+        const vec x2 = v_set(blocks_mhsa_q_mappings_1_weight[row * 4 + k2]);
+        sum[row] = v_fma(x1, x2, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
-      const vec t5 = v_add(sum[row], x4);
-      v_store_n(blocks_mhsa_q_mappings_1_add + (row * 50 + 48), t5, 2);
+      const vec t3 = v_add(sum[row], v_set(blocks_mhsa_q_mappings_1_bias[row]));
+      v_store_n(blocks_mhsa_q_mappings_1_add + (row * 50 + 48), t3, 2);
     });
   }
 }
@@ -753,31 +733,27 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x2 = v_load_some(blocks_mhsa_einsum + (n + n2 * 50), some);
-      const vec t3 = v_fms(x2, v_set(real(0.5)), most0);
-      const vec t4 = v_exp(t3);
-      sum1 = v_add(sum1, t4);
-      v_store_some(blocks_mhsa_divide + (n + n2 * 50), t4, some);
-      const vec x5 = v_load_some(blocks_mhsa_einsum_2 + (n + n2 * 50), some);
-      const vec t6 = v_mul(x5, v_set(real(0.5)));
-      most2 = v_max(most2, t6);
+      const vec t3 = v_exp(v_fms(x2, v_set(real(0.5)), most0));
+      sum1 = v_add(sum1, t3);
+      v_store_some(blocks_mhsa_divide + (n + n2 * 50), t3, some);
+      const vec x4 = v_load_some(blocks_mhsa_einsum_2 + (n + n2 * 50), some);
+      const vec t5 = v_mul(x4, v_set(real(0.5)));
+      most2 = v_max(most2, t5);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x7 = v_load_some(blocks_mhsa_einsum_2 + (n + n2 * 50), some);
-      const vec t8 = v_fms(x7, v_set(real(0.5)), most2);
-      const vec t9 = v_exp(t8);
-      sum3 = v_add(sum3, t9);
-      v_store_some(blocks_mhsa_divide_2 + (n + n2 * 50), t9, some);
+      const vec x6 = v_load_some(blocks_mhsa_einsum_2 + (n + n2 * 50), some);
+      const vec t7 = v_exp(v_fms(x6, v_set(real(0.5)), most2));
+      sum3 = v_add(sum3, t7);
+      v_store_some(blocks_mhsa_divide_2 + (n + n2 * 50), t7, some);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
-      const vec t11 = v_div(v_set(real(1.0)), sum1);
-      const vec t12 = v_mul(x10, t11);
-      v_store_some(blocks_mhsa_divide + (n + n2 * 50), t12, some);
-      const vec x13 = v_load_some(blocks_mhsa_divide_2 + (n + n2 * 50), some);
-      const vec t14 = v_div(v_set(real(1.0)), sum3);
-      const vec t15 = v_mul(x13, t14);
-      v_store_some(blocks_mhsa_divide_2 + (n + n2 * 50), t15, some);
+      const vec x8 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
+      const vec t9 = v_div(v_set(real(1.0)), sum1);
+      v_store_some(blocks_mhsa_divide + (n + n2 * 50), v_mul(x8, t9), some);
+      const vec x10 = v_load_some(blocks_mhsa_divide_2 + (n + n2 * 50), some);
+      const vec t11 = v_div(v_set(real(1.0)), sum3);
+      v_store_some(blocks_mhsa_divide_2 + (n + n2 * 50), v_mul(x10, t11), some);
     }
   });
 }
@@ -793,23 +769,21 @@ static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
     }
     unroll<4, 3>([&](auto row, auto column) {
       const vec x0 = v_load(blocks_carry + (n + column * 8 + row * 50));
-      const vec t1 = v_add(x0, sum[row][column]);
-      v_store(blocks_concat + (n + column * 8 + row * 50), t1);
+      v_store(blocks_concat + (n + column * 8 + row * 50), v_add(x0, sum[row][column]));
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x2 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
+      const vec x1 = v_load_n(blocks_mhsa_divide + (n2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x3 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
-        sum[row] = v_fma(x2, x3, sum[row]);
+        const vec x2 = v_set(blocks_mhsa_v_mappings_0_add[row * 50 + n2]);
+        sum[row] = v_fma(x1, x2, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_load_n(blocks_carry + (row * 50 + 48), 2);
-      const vec t5 = v_add(x4, sum[row]);
-      v_store_n(blocks_concat + (row * 50 + 48), t5, 2);
+      const vec t3 = v_add(v_load_n(blocks_carry + (row * 50 + 48), 2), sum[row]);
+      v_store_n(blocks_concat + (row * 50 + 48), t3, 2);
     });
   }
 }
@@ -825,23 +799,21 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_
     }
     unroll<4, 3>([&](auto row, auto column) {
       const vec x0 = v_load(blocks_carry + (n + column * 8 + row * 50 + 200));
-      const vec t1 = v_add(x0, sum[row][column]);
-      v_store(blocks_concat + (n + column * 8 + row * 50 + 200), t1);
+      v_store(blocks_concat + (n + column * 8 + row * 50 + 200), v_add(x0, sum[row][column]));
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x2 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
+      const vec x1 = v_load_n(blocks_mhsa_divide_2 + (n2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x3 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
-        sum[row] = v_fma(x2, x3, sum[row]);
+        const vec x2 = v_set(blocks_mhsa_v_mappings_1_add[row * 50 + n2]);
+        sum[row] = v_fma(x1, x2, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_load_n(blocks_carry + (row * 50 + 248), 2);
-      const vec t5 = v_add(x4, sum[row]);
-      v_store_n(blocks_concat + (row * 50 + 248), t5, 2);
+      const vec t3 = v_add(v_load_n(blocks_carry + (row * 50 + 248), 2), sum[row]);
+      v_store_n(blocks_concat + (row * 50 + 248), t3, 2);
     });
   }
 }
@@ -858,26 +830,19 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
       unroll<4>([&](auto row) {
         const vec x0 = v_set(blocks_mlp_0_bias[m + row]);
         unroll<3>([&](auto column) {
-          const vec t1 = v_add(sum[row][column], x0);
-          const vec t2 = v_gelu(t1);
-          v_store(blocks_mlp_1_gelu + (n + column * 8 + m * 50 + row * 50), t2);
+          v_store(blocks_mlp_1_gelu + (n + column * 8 + m * 50 + row * 50), v_gelu(v_add(sum[row][column], x0)));
         });
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x3 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-        unroll<4>([&](auto row) {
-          const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
-          sum[row] = v_fma(x3, x4, sum[row]);
-        });
+        const vec x1 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) { sum[row] = v_fma(x1, v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]), sum[row]); });
       }
       unroll<4>([&](auto row) {
-        const vec x5 = v_set(blocks_mlp_0_bias[m + row]);
-        const vec t6 = v_add(sum[row], x5);
-        const vec t7 = v_gelu(t6);
-        v_store_n(blocks_mlp_1_gelu + (m * 50 + row * 50 + 48), t7, 2);
+        const vec t2 = v_add(sum[row], v_set(blocks_mlp_0_bias[m + row]));
+        v_store_n(blocks_mlp_1_gelu + (m * 50 + row * 50 + 48), v_gelu(t2), 2);
       });
     }
   }
@@ -896,27 +861,23 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
         const vec x1 = v_set(blocks_mlp_2_bias[d + row]);
         unroll<3>([&](auto column) {
           const vec x0 = v_load(blocks_concat + (n + column * 8 + d * 50 + row * 50));
-          const vec t2 = v_add(sum[row][column], x1);
-          const vec t3 = v_add(x0, t2);
-          v_store(blocks_carry_next + (n + column * 8 + d * 50 + row * 50), t3);
+          v_store(blocks_carry_next + (n + column * 8 + d * 50 + row * 50), v_add(x0, v_add(sum[row][column], x1)));
         });
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t m = 0; m < 32; ++m) {
-        const vec x4 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
+        const vec x2 = v_load_n(blocks_mlp_1_gelu + (m * 50 + 48), 2);
         unroll<4>([&](auto row) {
-          const vec x5 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
-          sum[row] = v_fma(x4, x5, sum[row]);
+          const vec x3 = v_set(blocks_mlp_2_weight[d * 32 + row * 32 + m]);
+          sum[row] = v_fma(x2, x3, sum[row]);
         });
       }
       unroll<4>([&](auto row) {
-        const vec x6 = v_load_n(blocks_concat + (d * 50 + row * 50 + 48), 2);
-        const vec x7 = v_set(blocks_mlp_2_bias[d + row]);
-        const vec t8 = v_add(sum[row], x7);
-        const vec t9 = v_add(x6, t8);
-        v_store_n(blocks_carry_next + (d * 50 + row * 50 + 48), t9, 2);
+        const vec x4 = v_load_n(blocks_concat + (d * 50 + row * 50 + 48), 2);
+        const vec t5 = v_add(sum[row], v_set(blocks_mlp_2_bias[d + row]));
+        v_store_n(blocks_carry_next + (d * 50 + row * 50 + 48), v_add(x4, t5), 2);
       });
     }
   }
@@ -928,13 +889,11 @@ static void blocks_1_mhsa_q_mappings_0_forward(
     const real* blocks_1_mhsa_q_mappings_0_bias, real* blocks_1_mhsa_q_mappings_0_add) {
   vec sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_set(blocks_1_norm1_add[k2 * 50]);
-    const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_strided(blocks_1_mhsa_q_mappings_0_weight + k2, 4, 4);
+    sum = v_fma(v_set(blocks_1_norm1_add[k2 * 50]), x0, sum);
   }
-  const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4);
-  const vec t3 = v_add(sum, x2);
-  v_store_n(blocks_1_mhsa_q_mappings_0_add, t3, 4);
+  const vec t1 = v_add(sum, v_load_n(blocks_1_mhsa_q_mappings_0_bias, 4));
+  v_store_n(blocks_1_mhsa_q_mappings_0_add, t1, 4);
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
@@ -954,13 +913,11 @@ static void blocks_1_mhsa_q_mappings_1_forward(
     const real* blocks_1_mhsa_q_mappings_1_bias, real* blocks_1_mhsa_q_mappings_1_add) {
   vec sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_set(blocks_1_norm1_add[k2 * 50 + 200]);
-    const vec x1 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_strided(blocks_1_mhsa_q_mappings_1_weight + k2, 4, 4);
+    sum = v_fma(v_set(blocks_1_norm1_add[k2 * 50 + 200]), x0, sum);
   }
-  const vec x2 = v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4);
-  const vec t3 = v_add(sum, x2);
-  v_store_n(blocks_1_mhsa_q_mappings_1_add, t3, 4);
+  const vec t1 = v_add(sum, v_load_n(blocks_1_mhsa_q_mappings_1_bias, 4));
+  v_store_n(blocks_1_mhsa_q_mappings_1_add, t1, 4);
 }
 
 // b < B, i < 1, n < N+1=50 (row); lanes along n
@@ -968,43 +925,37 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   Accumulators<4> most0 = v_set(-INFINITY);
   along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
-    const vec x0 = v_load_some(blocks_1_mhsa_einsum + n, some);
-    const vec t1 = v_mul(x0, v_set(real(0.5)));
-    most0[way] = v_max(most0[way], v_keep_some(t1, some, -INFINITY));
+    const vec t0 = v_mul(v_load_some(blocks_1_mhsa_einsum + n, some), v_set(real(0.5)));
+    most0[way] = v_max(most0[way], v_keep_some(t0, some, -INFINITY));
   });
   const vec row0 = v_set(v_max_lane(v_max(v_max(most0[0], most0[1]), v_max(most0[2], most0[3]))));
   Accumulators<4> sum1 = v_zero();
   Accumulators<4> most2 = v_set(-INFINITY);
   along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
-    const vec x2 = v_load_some(blocks_1_mhsa_einsum + n, some);
-    const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
-    const vec t4 = v_exp(t3);
-    sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
-    v_store_some(blocks_1_mhsa_divide + n, t4, some);
-    const vec x5 = v_load_some(blocks_1_mhsa_einsum_2 + n, some);
-    const vec t6 = v_mul(x5, v_set(real(0.5)));
-    most2[way] = v_max(most2[way], v_keep_some(t6, some, -INFINITY));
+    const vec t1 = v_fms(v_load_some(blocks_1_mhsa_einsum + n, some), v_set(real(0.5)), row0);
+    const vec t2 = v_exp(t1);
+    sum1[way] = v_add(sum1[way], v_keep_some(t2, some, real(0.0)));
+    v_store_some(blocks_1_mhsa_divide + n, t2, some);
+    const vec t3 = v_mul(v_load_some(blocks_1_mhsa_einsum_2 + n, some), v_set(real(0.5)));
+    most2[way] = v_max(most2[way], v_keep_some(t3, some, -INFINITY));
   });
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
   const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), v_max(most2[2], most2[3]))));
   Accumulators<4> sum3 = v_zero();
   along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
-    const vec x7 = v_load_some(blocks_1_mhsa_einsum_2 + n, some);
-    const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
-    const vec t9 = v_exp(t8);
-    sum3[way] = v_add(sum3[way], v_keep_some(t9, some, real(0.0)));
-    v_store_some(blocks_1_mhsa_divide_2 + n, t9, some);
+    const vec t4 = v_fms(v_load_some(blocks_1_mhsa_einsum_2 + n, some), v_set(real(0.5)), row2);
+    const vec t5 = v_exp(t4);
+    sum3[way] = v_add(sum3[way], v_keep_some(t5, some, real(0.0)));
+    v_store_some(blocks_1_mhsa_divide_2 + n, t5, some);
   });
   const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
   along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
-    const vec x10 = v_load_some(blocks_1_mhsa_divide + n, some);
-    const vec t11 = v_div_one(v_set(real(1.0)), row1);
-    const vec t12 = v_mul(x10, t11);
-    v_store_some(blocks_1_mhsa_divide + n, t12, some);
-    const vec x13 = v_load_some(blocks_1_mhsa_divide_2 + n, some);
-    const vec t14 = v_div_one(v_set(real(1.0)), row3);
-    const vec t15 = v_mul(x13, t14);
-    v_store_some(blocks_1_mhsa_divide_2 + n, t15, some);
+    const vec t6 = v_div_one(v_set(real(1.0)), row1);
+    const vec t7 = v_mul(v_load_some(blocks_1_mhsa_divide + n, some), t6);
+    v_store_some(blocks_1_mhsa_divide + n, t7, some);
+    const vec t8 = v_div_one(v_set(real(1.0)), row3);
+    const vec t9 = v_mul(v_load_some(blocks_1_mhsa_divide_2 + n, some), t8);
+    v_store_some(blocks_1_mhsa_divide_2 + n, t9, some);
   });
 }
 
@@ -1022,9 +973,7 @@ static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divi
   });
   unroll<4>([&](auto row) {
     const vec all = v_set(v_sum(sum[row]));
-    const vec x2 = v_set(blocks_carry_next[row * 50]);
-    const vec t3 = v_add(x2, all);
-    v_store_n(blocks_1_concat + row, t3, 1);
+    v_store_n(blocks_1_concat + row, v_add(v_set(blocks_carry_next[row * 50]), all), 1);
   });
 }
 
@@ -1042,9 +991,8 @@ static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* block
   });
   unroll<4>([&](auto row) {
     const vec all = v_set(v_sum(sum[row]));
-    const vec x2 = v_set(blocks_carry_next[row * 50 + 200]);
-    const vec t3 = v_add(x2, all);
-    v_store_n(blocks_1_concat + (row + 4), t3, 1);
+    const vec t2 = v_add(v_set(blocks_carry_next[row * 50 + 200]), all);
+    v_store_n(blocks_1_concat + (row + 4), t2, 1);
   });
 }
 
@@ -1057,21 +1005,14 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
   const vec row0 = v_set(v_sum(sum0));
   vec sum1 = v_zero();
   const vec x1 = v_load(blocks_1_concat);
-  const vec t2 = v_div_one(row0, v_set(real(8.0)));
-  const vec t3 = v_sub(x1, t2);
-  sum1 = v_fma(t3, t3, sum1);
+  const vec t2 = v_sub(x1, v_div_one(row0, v_set(real(8.0))));
+  sum1 = v_fma(t2, t2, sum1);
   const vec row1 = v_set(v_sum(sum1));
-  const vec x4 = v_load(blocks_1_concat);
-  const vec t5 = v_div_one(row0, v_set(real(8.0)));
-  const vec t6 = v_sub(x4, t5);
-  const vec t7 = v_div_one(row1, v_set(real(8.0)));
-  const vec t8 = v_add(t7, v_set(real(1e-05)));
-  const vec t9 = v_rsqrt_one(t8);
-  const vec t10 = v_mul(t6, t9);
-  const vec x11 = v_load(blocks_1_norm2_weight);
-  const vec x12 = v_load(blocks_1_norm2_bias);
-  const vec t13 = v_fma(t10, x11, x12);
-  v_store(blocks_1_norm2_add, t13);
+  const vec x3 = v_load(blocks_1_concat);
+  const vec t4 = v_sub(x3, v_div_one(row0, v_set(real(8.0))));
+  const vec t5 = v_add(v_div_one(row1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t6 = v_fma(v_mul(t4, v_rsqrt_one(t5)), v_load(blocks_1_norm2_weight), v_load(blocks_1_norm2_bias));
+  v_store(blocks_1_norm2_add, t6);
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
@@ -1086,10 +1027,8 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
     });
   }
   unroll<4>([&](auto column) {
-    const vec x2 = v_load(blocks_1_mlp_0_bias + column * 8);
-    const vec t3 = v_add(sum[column], x2);
-    const vec t4 = v_gelu(t3);
-    v_store(blocks_1_mlp_1_gelu + column * 8, t4);
+    const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + column * 8));
+    v_store(blocks_1_mlp_1_gelu + column * 8, v_gelu(t2));
   });
 }
 
@@ -1098,15 +1037,11 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
   vec sum = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
-    const vec x0 = v_set(blocks_1_mlp_1_gelu[m]);
-    const vec x1 = v_load_strided(blocks_1_mlp_2_weight + m, 32, lanes);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_strided(blocks_1_mlp_2_weight + m, 32, lanes);
+    sum = v_fma(v_set(blocks_1_mlp_1_gelu[m]), x0, sum);
   }
-  const vec x2 = v_load(blocks_1_concat);
-  const vec x3 = v_load(blocks_1_mlp_2_bias);
-  const vec t4 = v_add(sum, x3);
-  const vec t5 = v_add(x2, t4);
-  v_store(blocks_1_add, t5);
+  const vec t1 = v_add(v_load(blocks_1_concat), v_add(sum, v_load(blocks_1_mlp_2_bias)));
+  v_store(blocks_1_add, t1);
 }
 
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
@@ -1126,28 +1061,21 @@ static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, re
 static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
   vec most0 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x0 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x1 = v_load_some(mlp_0_bias + classes, some);
-    const vec t2 = v_add(x0, x1);
-    most0 = v_max(most0, v_keep_some(t2, some, -INFINITY));
+    const vec t0 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    most0 = v_max(most0, v_keep_some(t0, some, -INFINITY));
   });
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x3 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x4 = v_load_some(mlp_0_bias + classes, some);
-    const vec t5 = v_add(x3, x4);
-    const vec t6 = v_sub(t5, row0);
-    const vec t7 = v_exp(t6);
-    sum1 = v_add(sum1, v_keep_some(t7, some, real(0.0)));
-    v_store_some(outputs + classes, t7, some);
+    const vec t1 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t2 = v_exp(v_sub(t1, row0));
+    sum1 = v_add(sum1, v_keep_some(t2, some, real(0.0)));
+    v_store_some(outputs + classes, t2, some);
   });
   const vec row1 = v_set(v_sum(sum1));
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x8 = v_load_some(outputs + classes, some);
-    const vec t9 = v_div_one(v_set(real(1.0)), row1);
-    const vec t10 = v_mul(x8, t9);
-    v_store_some(outputs + classes, t10, some);
+    const vec t3 = v_div_one(v_set(real(1.0)), row1);
+    v_store_some(outputs + classes, v_mul(v_load_some(outputs + classes, some), t3), some);
   });
 }
 
@@ -1156,62 +1084,45 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
                                            const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x0 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x1 = v_load_some(mlp_0_bias + classes, some);
-    const vec t2 = v_add(x0, x1);
-    most0 = v_max(most0, v_keep_some(t2, some, -INFINITY));
+    const vec t0 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    most0 = v_max(most0, v_keep_some(t0, some, -INFINITY));
   });
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x3 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x4 = v_load_some(mlp_0_bias + classes, some);
-    const vec t5 = v_add(x3, x4);
-    const vec t6 = v_sub(t5, row0);
-    const vec t7 = v_exp(t6);
-    sum1 = v_add(sum1, v_keep_some(t7, some, real(0.0)));
-    v_store_some(outputs + classes, t7, some);
+    const vec t1 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t2 = v_exp(v_sub(t1, row0));
+    sum1 = v_add(sum1, v_keep_some(t2, some, real(0.0)));
+    v_store_some(outputs + classes, t2, some);
   });
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x8 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x9 = v_load_some(mlp_0_bias + classes, some);
-    const vec t10 = v_add(x8, x9);
-    const vec t11 = v_sub(t10, row0);
-    const vec t12 = v_exp(t11);
-    const vec t13 = v_div_one(v_set(real(1.0)), row1);
-    const vec t14 = v_mul(t12, t13);
-    most2 = v_max(most2, v_keep_some(t14, some, -INFINITY));
+    const vec t3 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t4 = v_exp(v_sub(t3, row0));
+    const vec t5 = v_div_one(v_set(real(1.0)), row1);
+    const vec t6 = v_mul(t4, t5);
+    most2 = v_max(most2, v_keep_some(t6, some, -INFINITY));
   });
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   vec sum4 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x15 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x16 = v_load_some(mlp_0_bias + classes, some);
-    const vec t17 = v_add(x15, x16);
-    const vec t18 = v_sub(t17, row0);
-    const vec t19 = v_exp(t18);
-    const vec t20 = v_div_one(v_set(real(1.0)), row1);
-    const vec t21 = v_mul(t19, t20);
-    const vec t22 = v_sub(t21, row2);
-    const vec t23 = v_exp(t22);
-    sum3 = v_add(sum3, v_keep_some(t23, some, real(0.0)));
-    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum4 = v_fma_some(t24, t21, sum4, some);
+    const vec t7 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t8 = v_exp(v_sub(t7, row0));
+    const vec t9 = v_div_one(v_set(real(1.0)), row1);
+    const vec t10 = v_mul(t8, t9);
+    sum3 = v_add(sum3, v_keep_some(v_exp(v_sub(t10, row2)), some, real(0.0)));
+    const vec t11 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum4 = v_fma_some(t11, t10, sum4, some);
   });
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t25 = v_log(row3);
-  const vec t26 = v_add(t25, row2);
-  v_store_n(add, t26, 1);
+  v_store_n(add, v_add(v_log(row3), row2), 1);
   v_store_n(reduce_sum, row4, 1);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x27 = v_load_some(outputs + classes, some);
-    const vec t28 = v_div_one(v_set(real(1.0)), row1);
-    const vec t29 = v_mul(x27, t28);
-    v_store_some(outputs + classes, t29, some);
+    const vec t12 = v_div_one(v_set(real(1.0)), row1);
+    v_store_some(outputs + classes, v_mul(v_load_some(outputs + classes, some), t12), some);
   });
 }
 
@@ -1219,22 +1130,18 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 11456, 11456, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 11456, 11456, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    const vec x2 = v_load_strided(add + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(reduce_sum + b_rest * 11456, 11456, static_cast<int>(batch - b_rest));
+    sum = v_add(sum, v_keep_n(v_sub(x2, x3), static_cast<int>(batch - b_rest), real(0.0)));
   }
   const vec all = v_set(v_sum(sum));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all, t6);
-  v_store_n(loss, t7, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
@@ -1251,27 +1158,21 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load_some(blocks_carry + (n + d * 50), some);
-      const vec t2 = v_div(sum0, v_set(real(8.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
-    const vec t4 = v_div(sum1, v_set(real(8.0)));
-    const vec t5 = v_add(t4, v_set(real(1e-05)));
-    const vec t6 = v_rsqrt(t5);
-    v_store_some(blocks_norm1_rsqrt + n, t6, some);
+    const vec t3 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+    const vec t4 = v_rsqrt(t3);
+    v_store_some(blocks_norm1_rsqrt + n, t4, some);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x7 = v_load_some(blocks_carry + (n + d * 50), some);
-      const vec t8 = v_div(sum0, v_set(real(8.0)));
-      const vec t9 = v_sub(x7, t8);
-      const vec t10 = v_div(sum1, v_set(real(8.0)));
-      const vec t11 = v_add(t10, v_set(real(1e-05)));
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t9, t12);
-      v_store_some(blocks_norm1_multiply + (n + d * 50), t13, some);
-      const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec x15 = v_set(blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store_some(blocks_norm1_add + (n + d * 50), t16, some);
+      const vec x5 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t6 = v_sub(x5, v_div(sum0, v_set(real(8.0))));
+      const vec t7 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+      const vec t8 = v_rsqrt(t7);
+      const vec t9 = v_mul(t6, t8);
+      v_store_some(blocks_norm1_multiply + (n + d * 50), t9, some);
+      const vec t10 = v_fma(t9, v_set(blocks_norm1_weight[d]), v_set(blocks_norm1_bias[d]));
+      v_store_some(blocks_norm1_add + (n + d * 50), t10, some);
     }
   });
 }
@@ -1290,26 +1191,20 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
         unroll<3>([&](auto column) {
           const vec t1 = v_add(sum[row][column], x0);
           v_store(blocks_mlp_0_add + (n + column * 8 + m * 50 + row * 50), t1);
-          const vec t2 = v_gelu(t1);
-          v_store(blocks_mlp_1_gelu + (n + column * 8 + m * 50 + row * 50), t2);
+          v_store(blocks_mlp_1_gelu + (n + column * 8 + m * 50 + row * 50), v_gelu(t1));
         });
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x3 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-        unroll<4>([&](auto row) {
-          const vec x4 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
-          sum[row] = v_fma(x3, x4, sum[row]);
-        });
+        const vec x2 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) { sum[row] = v_fma(x2, v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]), sum[row]); });
       }
       unroll<4>([&](auto row) {
-        const vec x5 = v_set(blocks_mlp_0_bias[m + row]);
-        const vec t6 = v_add(sum[row], x5);
-        v_store_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), t6, 2);
-        const vec t7 = v_gelu(t6);
-        v_store_n(blocks_mlp_1_gelu + (m * 50 + row * 50 + 48), t7, 2);
+        const vec t3 = v_add(sum[row], v_set(blocks_mlp_0_bias[m + row]));
+        v_store_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), t3, 2);
+        v_store_n(blocks_mlp_1_gelu + (m * 50 + row * 50 + 48), v_gelu(t3), 2);
       });
     }
   }
@@ -1325,26 +1220,20 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
   const vec row0 = v_set(v_sum(sum0));
   vec sum1 = v_zero();
   const vec x1 = v_load(blocks_1_concat);
-  const vec t2 = v_div_one(row0, v_set(real(8.0)));
-  const vec t3 = v_sub(x1, t2);
-  sum1 = v_fma(t3, t3, sum1);
+  const vec t2 = v_sub(x1, v_div_one(row0, v_set(real(8.0))));
+  sum1 = v_fma(t2, t2, sum1);
   const vec row1 = v_set(v_sum(sum1));
-  const vec t4 = v_div_one(row1, v_set(real(8.0)));
-  const vec t5 = v_add(t4, v_set(real(1e-05)));
-  const vec t6 = v_rsqrt_one(t5);
-  v_store_n(blocks_1_norm2_rsqrt, t6, 1);
-  const vec x7 = v_load(blocks_1_concat);
-  const vec t8 = v_div_one(row0, v_set(real(8.0)));
-  const vec t9 = v_sub(x7, t8);
-  const vec t10 = v_div_one(row1, v_set(real(8.0)));
-  const vec t11 = v_add(t10, v_set(real(1e-05)));
-  const vec t12 = v_rsqrt_one(t11);
-  const vec t13 = v_mul(t9, t12);
-  v_store(blocks_1_norm2_multiply, t13);
-  const vec x14 = v_load(blocks_1_norm2_weight);
-  const vec x15 = v_load(blocks_1_norm2_bias);
-  const vec t16 = v_fma(t13, x14, x15);
-  v_store(blocks_1_norm2_add, t16);
+  const vec t3 = v_add(v_div_one(row1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t4 = v_rsqrt_one(t3);
+  v_store_n(blocks_1_norm2_rsqrt, t4, 1);
+  const vec x5 = v_load(blocks_1_concat);
+  const vec t6 = v_sub(x5, v_div_one(row0, v_set(real(8.0))));
+  const vec t7 = v_add(v_div_one(row1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t8 = v_rsqrt_one(t7);
+  const vec t9 = v_mul(t6, t8);
+  v_store(blocks_1_norm2_multiply, t9);
+  const vec t10 = v_fma(t9, v_load(blocks_1_norm2_weight), v_load(blocks_1_norm2_bias));
+  v_store(blocks_1_norm2_add, t10);
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
@@ -1360,12 +1249,9 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
     });
   }
   unroll<4>([&](auto column) {
-    const vec x2 = v_load(blocks_1_mlp_0_bias + column * 8);
-    const vec t3 = v_add(sum[column], x2);
-    const vec t4 = v_gelu(t3);
-    v_store(blocks_1_mlp_1_gelu + column * 8, t4);
-    const vec t5 = v_gelu_gradient(t3);
-    v_store(d_blocks_1_mlp_1_gelu_gradient + column * 8, t5);
+    const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + column * 8));
+    v_store(blocks_1_mlp_1_gelu + column * 8, v_gelu(t2));
+    v_store(d_blocks_1_mlp_1_gelu_gradient + column * 8, v_gelu_gradient(t2));
   });
 }
 
@@ -1374,101 +1260,70 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
                            real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x0 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x1 = v_load_some(mlp_0_bias + classes, some);
-    const vec t2 = v_add(x0, x1);
-    most0 = v_max(most0, v_keep_some(t2, some, -INFINITY));
+    const vec t0 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    most0 = v_max(most0, v_keep_some(t0, some, -INFINITY));
   });
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x3 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x4 = v_load_some(mlp_0_bias + classes, some);
-    const vec t5 = v_add(x3, x4);
-    const vec t6 = v_sub(t5, row0);
-    const vec t7 = v_exp(t6);
-    sum1 = v_add(sum1, v_keep_some(t7, some, real(0.0)));
-    v_store_some(outputs + classes, t7, some);
+    const vec t1 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t2 = v_exp(v_sub(t1, row0));
+    sum1 = v_add(sum1, v_keep_some(t2, some, real(0.0)));
+    v_store_some(outputs + classes, t2, some);
   });
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x8 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x9 = v_load_some(mlp_0_bias + classes, some);
-    const vec t10 = v_add(x8, x9);
-    const vec t11 = v_sub(t10, row0);
-    const vec t12 = v_exp(t11);
-    const vec t13 = v_div_one(v_set(real(1.0)), row1);
-    const vec t14 = v_mul(t12, t13);
-    most2 = v_max(most2, v_keep_some(t14, some, -INFINITY));
+    const vec t3 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t4 = v_exp(v_sub(t3, row0));
+    const vec t5 = v_div_one(v_set(real(1.0)), row1);
+    const vec t6 = v_mul(t4, t5);
+    most2 = v_max(most2, v_keep_some(t6, some, -INFINITY));
   });
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   vec sum4 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x15 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x16 = v_load_some(mlp_0_bias + classes, some);
-    const vec t17 = v_add(x15, x16);
-    const vec t18 = v_sub(t17, row0);
-    const vec t19 = v_exp(t18);
-    const vec t20 = v_div_one(v_set(real(1.0)), row1);
-    const vec t21 = v_mul(t19, t20);
-    const vec t22 = v_sub(t21, row2);
-    const vec t23 = v_exp(t22);
-    sum3 = v_add(sum3, v_keep_some(t23, some, real(0.0)));
-    v_store_some(d_mlp_1_multiply + classes, t23, some);
-    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum4 = v_fma_some(t24, t21, sum4, some);
+    const vec t7 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t8 = v_exp(v_sub(t7, row0));
+    const vec t9 = v_div_one(v_set(real(1.0)), row1);
+    const vec t10 = v_mul(t8, t9);
+    const vec t11 = v_exp(v_sub(t10, row2));
+    sum3 = v_add(sum3, v_keep_some(t11, some, real(0.0)));
+    v_store_some(d_mlp_1_multiply + classes, t11, some);
+    const vec t12 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum4 = v_fma_some(t12, t10, sum4, some);
   });
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
-  const vec t38 = v_set(static_cast<real>(batch));
-  const vec t39 = v_div_one(v_set(real(1.0)), t38);
+  const vec t20 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x25 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x26 = v_load_some(mlp_0_bias + classes, some);
-    const vec t27 = v_add(x25, x26);
-    const vec t28 = v_sub(t27, row0);
-    const vec t29 = v_exp(t28);
-    const vec t30 = v_div_one(v_set(real(1.0)), row1);
-    const vec t31 = v_mul(t29, t30);
-    const vec t32 = v_sub(t31, row2);
-    const vec t33 = v_exp(t32);
-    const vec t34 = v_div_one(v_set(real(1.0)), row3);
-    const vec t35 = v_mul(t33, t34);
-    const vec t36 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t37 = v_sub(t35, t36);
-    const vec t40 = v_mul(t37, t39);
-    sum5 = v_fma_some(t40, t31, sum5, some);
+    const vec t13 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t14 = v_exp(v_sub(t13, row0));
+    const vec t15 = v_div_one(v_set(real(1.0)), row1);
+    const vec t16 = v_mul(t14, t15);
+    const vec t17 = v_exp(v_sub(t16, row2));
+    const vec t18 = v_div_one(v_set(real(1.0)), row3);
+    const vec t19 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t21 = v_mul(v_sub(v_mul(t17, t18), t19), t20);
+    sum5 = v_fma_some(t21, t16, sum5, some);
   });
   const vec row5 = v_set(v_sum(sum5));
-  const vec t41 = v_log(row3);
-  const vec t42 = v_add(t41, row2);
-  v_store_n(add, t42, 1);
+  v_store_n(add, v_add(v_log(row3), row2), 1);
   v_store_n(reduce_sum, row4, 1);
-  const vec t58 = v_set(static_cast<real>(batch));
-  const vec t59 = v_div_one(v_set(real(1.0)), t58);
+  const vec t30 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x43 = v_load_some(outputs + classes, some);
-    const vec t44 = v_div_one(v_set(real(1.0)), row1);
-    const vec t45 = v_mul(x43, t44);
-    v_store_some(outputs + classes, t45, some);
-    const vec x46 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x47 = v_load_some(mlp_0_bias + classes, some);
-    const vec t48 = v_add(x46, x47);
-    const vec t49 = v_sub(t48, row0);
-    const vec t50 = v_exp(t49);
-    const vec t51 = v_div_one(v_set(real(1.0)), row1);
-    const vec t52 = v_mul(t50, t51);
-    const vec x53 = v_load_some(d_mlp_1_multiply + classes, some);
-    const vec t54 = v_div_one(v_set(real(1.0)), row3);
-    const vec t55 = v_mul(x53, t54);
-    const vec t56 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t57 = v_sub(t55, t56);
-    const vec t60 = v_fms(t57, t59, row5);
-    const vec t61 = v_mul(t52, t60);
-    v_store_some(d_mlp_1_multiply + classes, t61, some);
+    const vec t22 = v_div_one(v_set(real(1.0)), row1);
+    v_store_some(outputs + classes, v_mul(v_load_some(outputs + classes, some), t22), some);
+    const vec t23 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t24 = v_exp(v_sub(t23, row0));
+    const vec t25 = v_div_one(v_set(real(1.0)), row1);
+    const vec t26 = v_mul(t24, t25);
+    const vec t27 = v_div_one(v_set(real(1.0)), row3);
+    const vec t28 = v_mul(v_load_some(d_mlp_1_multiply + classes, some), t27);
+    const vec t29 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    v_store_some(d_mlp_1_multiply + classes, v_mul(t26, v_fms(v_sub(t28, t29), t30, row5)), some);
   });
 }
 
@@ -1476,9 +1331,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
   vec sum = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x0 = v_set(d_mlp_1_multiply[classes]);
-    const vec x1 = v_load(mlp_0_weight + classes * 8);
-    sum = v_fma(x0, x1, sum);
+    sum = v_fma(v_set(d_mlp_1_multiply[classes]), v_load(mlp_0_weight + classes * 8), sum);
   }
   v_store(d_mlp_0_einsum, sum);
 }
@@ -1490,8 +1343,7 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
   for (std::int64_t d = 0; d < 8; ++d) axpy<0>(sum, v_set(d_mlp_0_einsum[d]), blocks_1_mlp_2_weight + d * 32);
   unroll<4>([&](auto column) {
     const vec x0 = v_load(d_blocks_1_mlp_1_gelu_gradient + column * 8);
-    const vec t1 = v_mul(sum[column], x0);
-    v_store(d_blocks_1_mlp_1_multiply + column * 8, t1);
+    v_store(d_blocks_1_mlp_1_multiply + column * 8, v_mul(sum[column], x0));
   });
 }
 
@@ -1500,9 +1352,7 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
                                            real* d_blocks_1_mlp_0_einsum) {
   vec sum = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
-    const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m]);
-    const vec x1 = v_load(blocks_1_mlp_0_weight + m * 8);
-    sum = v_fma(x0, x1, sum);
+    sum = v_fma(v_set(d_blocks_1_mlp_1_multiply[m]), v_load(blocks_1_mlp_0_weight + m * 8), sum);
   }
   v_store(d_blocks_1_mlp_0_einsum, sum);
 }
@@ -1513,26 +1363,17 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
                                     const real* d_mlp_0_einsum, real* d_blocks_1_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
-  const vec x0 = v_load(d_blocks_1_mlp_0_einsum);
-  const vec x1 = v_load(blocks_1_norm2_weight);
-  const vec t2 = v_mul(x0, x1);
-  const vec x3 = v_load(blocks_1_norm2_multiply);
-  sum0 = v_fma(t2, x3, sum0);
-  sum1 = v_fma(x0, x1, sum1);
+  const vec t0 = v_mul(v_load(d_blocks_1_mlp_0_einsum), v_load(blocks_1_norm2_weight));
+  const vec x1 = v_load(blocks_1_norm2_multiply);
+  sum0 = v_fma(t0, x1, sum0);
+  sum1 = v_fma(v_load(d_blocks_1_mlp_0_einsum), v_load(blocks_1_norm2_weight), sum1);
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec x4 = v_set(blocks_1_norm2_rsqrt[0]);
-  const vec x5 = v_load(blocks_1_norm2_multiply);
-  const vec t6 = v_div_one(row0, v_set(real(8.0)));
-  const vec x7 = v_load(d_blocks_1_mlp_0_einsum);
-  const vec x8 = v_load(blocks_1_norm2_weight);
-  const vec t9 = v_mul(x7, x8);
-  const vec t10 = v_div_one(row1, v_set(real(8.0)));
-  const vec t11 = v_sub(t9, t10);
-  const vec t12 = v_fnma(x5, t6, t11);
-  const vec x13 = v_load(d_mlp_0_einsum);
-  const vec t14 = v_fma(x4, t12, x13);
-  v_store(d_blocks_1_add, t14);
+  const vec x2 = v_load(blocks_1_norm2_multiply);
+  const vec t3 = v_mul(v_load(d_blocks_1_mlp_0_einsum), v_load(blocks_1_norm2_weight));
+  const vec t4 = v_fnma(x2, v_div_one(row0, v_set(real(8.0))), v_sub(t3, v_div_one(row1, v_set(real(8.0)))));
+  const vec t5 = v_fma(v_set(blocks_1_norm2_rsqrt[0]), t4, v_load(d_mlp_0_einsum));
+  v_store(d_blocks_1_add, t5);
 }
 
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
@@ -1559,11 +1400,8 @@ static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add
   }
   {
     Accumulators<4> sum = v_zero();
-    const vec x1 = v_load_n(blocks_1_mhsa_divide_2 + 48, 2);
-    unroll<4>([&](auto row) {
-      const vec x0 = v_set(d_blocks_1_add[row + 4]);
-      sum[row] = v_fma(x0, x1, sum[row]);
-    });
+    const vec x0 = v_load_n(blocks_1_mhsa_divide_2 + 48, 2);
+    unroll<4>([&](auto row) { sum[row] = v_fma(v_set(d_blocks_1_add[row + 4]), x0, sum[row]); });
     unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_einsum_2 + (row * 50 + 48), sum[row], 2); });
   }
 }
@@ -1587,16 +1425,12 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
   along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
     const vec x4 = v_load_some(blocks_1_mhsa_divide_2 + n, some);
     const vec x5 = v_load_some(d_blocks_1_mhsa_einsum + n, some);
-    const vec t6 = v_sub(x5, row0);
-    const vec t7 = v_mul(x4, t6);
-    const vec t8 = v_mul(t7, v_set(real(0.5)));
-    v_store_some(d_blocks_1_mhsa_multiply + n, t8, some);
-    const vec x9 = v_load_some(blocks_1_mhsa_divide + n, some);
-    const vec x10 = v_load_some(d_blocks_1_mhsa_einsum_3 + n, some);
-    const vec t11 = v_sub(x10, row1);
-    const vec t12 = v_mul(x9, t11);
-    const vec t13 = v_mul(t12, v_set(real(0.5)));
-    v_store_some(d_blocks_1_mhsa_multiply_2 + n, t13, some);
+    const vec t6 = v_mul(v_mul(x4, v_sub(x5, row0)), v_set(real(0.5)));
+    v_store_some(d_blocks_1_mhsa_multiply + n, t6, some);
+    const vec x7 = v_load_some(blocks_1_mhsa_divide + n, some);
+    const vec x8 = v_load_some(d_blocks_1_mhsa_einsum_3 + n, some);
+    const vec t9 = v_mul(v_mul(x7, v_sub(x8, row1)), v_set(real(0.5)));
+    v_store_some(d_blocks_1_mhsa_multiply_2 + n, t9, some);
   });
 }
 
@@ -1632,10 +1466,7 @@ static void blocks_1_mhsa_key_k_mappings_1_backward(
   {
     Accumulators<4> sum = v_zero();
     const vec x0 = v_load_n(d_blocks_1_mhsa_multiply + 48, 2);
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_1_mhsa_q_mappings_1_add[row]);
-      sum[row] = v_fma(x0, x1, sum[row]);
-    });
+    unroll<4>([&](auto row) { sum[row] = v_fma(x0, v_set(blocks_1_mhsa_q_mappings_1_add[row]), sum[row]); });
     unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_einsum_5 + (row * 50 + 48), sum[row], 2); });
   }
 }
@@ -1652,11 +1483,8 @@ static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add
   }
   {
     Accumulators<4> sum = v_zero();
-    const vec x1 = v_load_n(blocks_1_mhsa_divide + 48, 2);
-    unroll<4>([&](auto row) {
-      const vec x0 = v_set(d_blocks_1_add[row]);
-      sum[row] = v_fma(x0, x1, sum[row]);
-    });
+    const vec x0 = v_load_n(blocks_1_mhsa_divide + 48, 2);
+    unroll<4>([&](auto row) { sum[row] = v_fma(v_set(d_blocks_1_add[row]), x0, sum[row]); });
     unroll<4>([&](auto row) { v_store_n(d_blocks_1_mhsa_einsum_6 + (row * 50 + 48), sum[row], 2); });
   }
 }
@@ -1700,23 +1528,21 @@ static void blocks_1_mhsa_k_mappings_1_backward(
     }
     unroll<4, 3>([&](auto row, auto column) {
       const vec x0 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + column * 8 + row * 50));
-      const vec t1 = v_add(x0, sum[row][column]);
-      v_store(d_blocks_1_mhsa_add + (n + column * 8 + row * 50), t1);
+      v_store(d_blocks_1_mhsa_add + (n + column * 8 + row * 50), v_add(x0, sum[row][column]));
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x2 = v_load_n(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 48), 2);
+      const vec x1 = v_load_n(d_blocks_1_mhsa_einsum_5 + (k2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x3 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
-        sum[row] = v_fma(x2, x3, sum[row]);
+        const vec x2 = v_set(blocks_1_mhsa_k_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x1, x2, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + (row * 50 + 48), 2);
-      const vec t5 = v_add(x4, sum[row]);
-      v_store_n(d_blocks_1_mhsa_add + (row * 50 + 48), t5, 2);
+      const vec x3 = v_load_n(d_blocks_1_mhsa_v_mappings_1_einsum + (row * 50 + 48), 2);
+      v_store_n(d_blocks_1_mhsa_add + (row * 50 + 48), v_add(x3, sum[row]), 2);
     });
   }
 }
@@ -1727,13 +1553,11 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   vec sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k2]);
-    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
+    sum = v_fma(v_set(d_blocks_1_mhsa_einsum_4[k2]), x0, sum);
   }
-  const vec x2 = v_load_strided(d_blocks_1_mhsa_add, 50, 4);
-  const vec t3 = v_add(x2, sum);
-  v_store_strided(d_blocks_1_norm1_concat + 200, 50, t3, 4);
+  const vec t1 = v_add(v_load_strided(d_blocks_1_mhsa_add, 50, 4), sum);
+  v_store_strided(d_blocks_1_norm1_concat + 200, 50, t1, 4);
 }
 
 // b < B, i < 49, k < K=4; lanes along i
@@ -1752,13 +1576,11 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
                                                 const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   vec sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k2]);
-    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
+    sum = v_fma(v_set(d_blocks_1_mhsa_einsum_7[k2]), x0, sum);
   }
-  const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2, 50, 4);
-  const vec t3 = v_add(x2, sum);
-  v_store_strided(d_blocks_1_norm1_concat, 50, t3, 4);
+  const vec t1 = v_add(v_load_strided(d_blocks_1_mhsa_add_2, 50, 4), sum);
+  v_store_strided(d_blocks_1_norm1_concat, 50, t1, 4);
 }
 
 // b < B, i < 49, k < K=4; lanes along i
@@ -1780,24 +1602,18 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
-      const vec x1 = v_set(blocks_1_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec t1 = v_mul(x0, v_set(blocks_1_norm1_weight[d]));
+      const vec x2 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
+      sum0 = v_fma(t1, x2, sum0);
+      sum1 = v_fma(x0, v_set(blocks_1_norm1_weight[d]), sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load_some(blocks_1_norm1_rsqrt + n, some);
-      const vec x5 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
-      const vec t6 = v_div(sum0, v_set(real(8.0)));
-      const vec x7 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
-      const vec x8 = v_set(blocks_1_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_div(sum1, v_set(real(8.0)));
-      const vec t11 = v_sub(t9, t10);
-      const vec t12 = v_fnma(x5, t6, t11);
-      const vec t13 = v_mul(x4, t12);
-      v_store_some(d_blocks_1_norm1_multiply + (n + d * 50), t13, some);
+      const vec x3 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
+      const vec x4 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
+      const vec t5 = v_mul(x4, v_set(blocks_1_norm1_weight[d]));
+      const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(8.0))), v_sub(t5, v_div(sum1, v_set(real(8.0)))));
+      const vec t7 = v_mul(v_load_some(blocks_1_norm1_rsqrt + n, some), t6);
+      v_store_some(d_blocks_1_norm1_multiply + (n + d * 50), t7, some);
     }
   });
 }
@@ -1806,9 +1622,7 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
 static void blocks_add_backward(const real* d_blocks_1_norm1_multiply, const real* d_blocks_1_add,
                                 real* d_blocks_carry) {
   const vec x0 = v_load_strided(d_blocks_1_norm1_multiply, 50, lanes);
-  const vec x1 = v_load(d_blocks_1_add);
-  const vec t2 = v_add(x0, x1);
-  v_store_strided(d_blocks_carry, 50, t2, lanes);
+  v_store_strided(d_blocks_carry, 50, v_add(x0, v_load(d_blocks_1_add)), lanes);
 }
 
 // b < B, i < 49, d < D=8; lanes along i
@@ -1827,19 +1641,15 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum = v_zero();
   if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 27088]);
-    const vec x1 = v_set(reduce_sum[b * 27088]);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec t0 = v_sub(v_set(add[b * 27088]), v_set(reduce_sum[b * 27088]));
+    sum = v_add(sum, t0);
   }
   v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
-  const vec x0 = v_set(divide_forward_sum[0]);
-  const vec t1 = v_set(static_cast<real>(batch));
-  const vec t2 = v_div(x0, t1);
-  v_store_n(loss, t2, 1);
+  const vec t0 = v_div(v_set(divide_forward_sum[0]), v_set(static_cast<real>(batch)));
+  v_store_n(loss, t0, 1);
 }
 
 // b < B (summed), classes < CLASSES=10; lanes along classes
@@ -1908,10 +1718,7 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   vec sum = v_zero();
-  for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_mlp_0_einsum + b * 27088);
-    sum = v_add(sum, x0);
-  }
+  for (std::int64_t b = begin; b < end; ++b) sum = v_add(sum, v_load(d_mlp_0_einsum + b * 27088));
   v_store(partial + chunk * 8, sum);
 }
 
@@ -2037,9 +1844,7 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
   const std::int64_t end = group.at(chunk + 1);
   vec sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    const vec x0 = v_load(d_blocks_1_mlp_0_einsum + b * 27088);
-    const vec x1 = v_load(blocks_1_norm2_multiply + b * 27088);
-    sum = v_fma(x0, x1, sum);
+    sum = v_fma(v_load(d_blocks_1_mlp_0_einsum + b * 27088), v_load(blocks_1_norm2_multiply + b * 27088), sum);
   }
   v_store(partial + chunk * 8, sum);
 }
@@ -2110,10 +1915,7 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   Accumulators<4> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
     const vec x0 = v_load_n(d_blocks_1_mhsa_einsum_7 + b * 27088, 4);
-    unroll<4>([&](auto row) {
-      const vec x1 = v_set(blocks_1_norm1_add[row * 50 + b * 27088]);
-      sum[row] = v_fma(x0, x1, sum[row]);
-    });
+    unroll<4>([&](auto row) { sum[row] = v_fma(x0, v_set(blocks_1_norm1_add[row * 50 + b * 27088]), sum[row]); });
   }
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
@@ -2297,29 +2099,21 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
       }
       unroll<4, 3>([&](auto row, auto column) {
         const vec x0 = v_load(blocks_mlp_0_add + (n + column * 8 + m * 50 + row * 50));
-        const vec t1 = v_gelu(x0);
-        v_store(d_blocks_mlp_2_copy + (n + column * 8 + m * 50 + row * 50), t1);
-        const vec t2 = v_gelu_gradient(x0);
-        const vec t3 = v_mul(sum[row][column], t2);
-        v_store(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50 + row * 50), t3);
+        v_store(d_blocks_mlp_2_copy + (n + column * 8 + m * 50 + row * 50), v_gelu(x0));
+        v_store(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50 + row * 50),
+                v_mul(sum[row][column], v_gelu_gradient(x0)));
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x4 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-        unroll<4>([&](auto row) {
-          const vec x5 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
-          sum[row] = v_fma(x4, x5, sum[row]);
-        });
+        const vec x1 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) { sum[row] = v_fma(x1, v_set(blocks_mlp_2_weight[m + row + d * 32]), sum[row]); });
       }
       unroll<4>([&](auto row) {
-        const vec x6 = v_load_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), 2);
-        const vec t7 = v_gelu(x6);
-        v_store_n(d_blocks_mlp_2_copy + (m * 50 + row * 50 + 48), t7, 2);
-        const vec t8 = v_gelu_gradient(x6);
-        const vec t9 = v_mul(sum[row], t8);
-        v_store_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + 48), t9, 2);
+        const vec x2 = v_load_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), 2);
+        v_store_n(d_blocks_mlp_2_copy + (m * 50 + row * 50 + 48), v_gelu(x2), 2);
+        v_store_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + 48), v_mul(sum[row], v_gelu_gradient(x2)), 2);
       });
     }
   }
@@ -2342,10 +2136,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
       Accumulators<4> sum = v_zero();
       for (std::int64_t m = 0; m < 32; ++m) {
         const vec x0 = v_load_n(d_blocks_mlp_1_multiply + (m * 50 + 48), 2);
-        unroll<4>([&](auto row) {
-          const vec x1 = v_set(blocks_mlp_0_weight[d + row + m * 8]);
-          sum[row] = v_fma(x0, x1, sum[row]);
-        });
+        unroll<4>([&](auto row) { sum[row] = v_fma(x0, v_set(blocks_mlp_0_weight[d + row + m * 8]), sum[row]); });
       }
       unroll<4>([&](auto row) { v_store_n(d_blocks_mlp_0_einsum + (d * 50 + row * 50 + 48), sum[row], 2); });
     }
@@ -2371,19 +2162,13 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x4 = v_load_some(blocks_norm2_multiply + (n + d * 50), some);
       const vec x5 = v_set(blocks_norm2_weight[d]);
-      const vec x6 = v_set(blocks_norm2_bias[d]);
-      const vec t7 = v_fma(x4, x5, x6);
-      v_store_some(d_blocks_mlp_0_copy + (n + d * 50), t7, some);
-      const vec x8 = v_load_some(blocks_norm2_rsqrt + n, some);
-      const vec t9 = v_div(sum0, v_set(real(8.0)));
-      const vec x10 = v_load_some(d_blocks_mlp_0_einsum + (n + d * 50), some);
-      const vec t11 = v_mul(x10, x5);
-      const vec t12 = v_div(sum1, v_set(real(8.0)));
-      const vec t13 = v_sub(t11, t12);
-      const vec t14 = v_fnma(x4, t9, t13);
-      const vec x15 = v_load_some(d_blocks_carry + (n + d * 50), some);
-      const vec t16 = v_fma(x8, t14, x15);
-      v_store_some(d_blocks_add + (n + d * 50), t16, some);
+      v_store_some(d_blocks_mlp_0_copy + (n + d * 50), v_fma(x4, x5, v_set(blocks_norm2_bias[d])), some);
+      const vec x6 = v_load_some(d_blocks_mlp_0_einsum + (n + d * 50), some);
+      const vec t7 = v_mul(x6, x5);
+      const vec t8 = v_fnma(x4, v_div(sum0, v_set(real(8.0))), v_sub(t7, v_div(sum1, v_set(real(8.0)))));
+      const vec t9 = v_fma(v_load_some(blocks_norm2_rsqrt + n, some), t8,
+                           v_load_some(d_blocks_carry + (n + d * 50), some));
+      v_store_some(d_blocks_add + (n + d * 50), t9, some);
     }
   });
 }
@@ -2468,16 +2253,12 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x4 = v_load_some(blocks_mhsa_divide_2 + (n + n2 * 50), some);
       const vec x5 = v_load_some(d_blocks_mhsa_einsum + (n + n2 * 50), some);
-      const vec t6 = v_sub(x5, sum0);
-      const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_mul(t7, v_set(real(0.5)));
-      v_store_some(d_blocks_mhsa_multiply + (n + n2 * 50), t8, some);
-      const vec x9 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
-      const vec x10 = v_load_some(d_blocks_mhsa_einsum_3 + (n + n2 * 50), some);
-      const vec t11 = v_sub(x10, sum1);
-      const vec t12 = v_mul(x9, t11);
-      const vec t13 = v_mul(t12, v_set(real(0.5)));
-      v_store_some(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t13, some);
+      const vec t6 = v_mul(v_mul(x4, v_sub(x5, sum0)), v_set(real(0.5)));
+      v_store_some(d_blocks_mhsa_multiply + (n + n2 * 50), t6, some);
+      const vec x7 = v_load_some(blocks_mhsa_divide + (n + n2 * 50), some);
+      const vec x8 = v_load_some(d_blocks_mhsa_einsum_3 + (n + n2 * 50), some);
+      const vec t9 = v_mul(v_mul(x7, v_sub(x8, sum1)), v_set(real(0.5)));
+      v_store_some(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t9, some);
     }
   });
 }
@@ -2559,23 +2340,21 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
     }
     unroll<4, 3>([&](auto row, auto column) {
       const vec x0 = v_load(d_blocks_mhsa_add + (n + column * 8 + row * 50));
-      const vec t1 = v_add(x0, sum[row][column]);
-      v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50 + 200), t1);
+      v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50 + 200), v_add(x0, sum[row][column]));
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x2 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
+      const vec x1 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x3 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
-        sum[row] = v_fma(x2, x3, sum[row]);
+        const vec x2 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x1, x2, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_load_n(d_blocks_mhsa_add + (row * 50 + 48), 2);
-      const vec t5 = v_add(x4, sum[row]);
-      v_store_n(d_blocks_norm1_concat + (row * 50 + 248), t5, 2);
+      const vec t3 = v_add(v_load_n(d_blocks_mhsa_add + (row * 50 + 48), 2), sum[row]);
+      v_store_n(d_blocks_norm1_concat + (row * 50 + 248), t3, 2);
     });
   }
 }
@@ -2625,25 +2404,19 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
-      const vec x1 = v_set(blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec t1 = v_mul(x0, v_set(blocks_norm1_weight[d]));
+      const vec x2 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
+      sum0 = v_fma(t1, x2, sum0);
+      sum1 = v_fma(x0, v_set(blocks_norm1_weight[d]), sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load_some(blocks_norm1_rsqrt + n, some);
-      const vec x5 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
-      const vec t6 = v_div(sum0, v_set(real(8.0)));
-      const vec x7 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
-      const vec x8 = v_set(blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_div(sum1, v_set(real(8.0)));
-      const vec t11 = v_sub(t9, t10);
-      const vec t12 = v_fnma(x5, t6, t11);
-      const vec x13 = v_load_some(d_blocks_add + (n + d * 50), some);
-      const vec t14 = v_fma(x4, t12, x13);
-      v_store_some(d_blocks_carry_next + (n + d * 50), t14, some);
+      const vec x3 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
+      const vec x4 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
+      const vec t5 = v_mul(x4, v_set(blocks_norm1_weight[d]));
+      const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(8.0))), v_sub(t5, v_div(sum1, v_set(real(8.0)))));
+      const vec t7 = v_fma(v_load_some(blocks_norm1_rsqrt + n, some), t6,
+                           v_load_some(d_blocks_add + (n + d * 50), some));
+      v_store_some(d_blocks_carry_next + (n + d * 50), t7, some);
     }
   });
 }
@@ -2868,15 +2641,12 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   vec sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_set(d_blocks_1_mhsa_einsum_4[k2]);
-    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_n(blocks_1_mhsa_q_mappings_1_weight + k2 * 4, 4);
+    sum = v_fma(v_set(d_blocks_1_mhsa_einsum_4[k2]), x0, sum);
   }
-  const vec x2 = v_load_strided(d_blocks_1_mhsa_add, 50, 4);
-  const vec t3 = v_add(x2, sum);
-  const vec x4 = v_load_n(blocks_1_norm1_weight + 4, 4);
-  const vec t5 = v_mul(t3, x4);
-  v_store_strided(d_blocks_1_norm1_concat + 200, 50, t5, 4);
+  const vec t1 = v_add(v_load_strided(d_blocks_1_mhsa_add, 50, 4), sum);
+  const vec t2 = v_mul(t1, v_load_n(blocks_1_norm1_weight + 4, 4));
+  v_store_strided(d_blocks_1_norm1_concat + 200, 50, t2, 4);
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
@@ -2885,15 +2655,11 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   vec sum = v_zero();
   for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-    const vec x0 = v_set(d_blocks_1_mhsa_einsum_7[k2]);
-    const vec x1 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
-    sum = v_fma(x0, x1, sum);
+    const vec x0 = v_load_n(blocks_1_mhsa_q_mappings_0_weight + k2 * 4, 4);
+    sum = v_fma(v_set(d_blocks_1_mhsa_einsum_7[k2]), x0, sum);
   }
-  const vec x2 = v_load_strided(d_blocks_1_mhsa_add_2, 50, 4);
-  const vec t3 = v_add(x2, sum);
-  const vec x4 = v_load_n(blocks_1_norm1_weight, 4);
-  const vec t5 = v_mul(t3, x4);
-  v_store_strided(d_blocks_1_norm1_concat, 50, t5, 4);
+  const vec t1 = v_add(v_load_strided(d_blocks_1_mhsa_add_2, 50, 4), sum);
+  v_store_strided(d_blocks_1_norm1_concat, 50, v_mul(t1, v_load_n(blocks_1_norm1_weight, 4)), 4);
 }
 
 // b < B, i < 49, k < K=4; lanes along i
@@ -2902,9 +2668,7 @@ static void blocks_1_norm1_multiply_of_slice_backward(
   for (std::int64_t k = 0; k < 4; ++k) {
     along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1), some);
-      const vec x1 = v_set(blocks_1_norm1_weight[k]);
-      const vec t2 = v_mul(x0, x1);
-      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 1), t2, some);
+      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 1), v_mul(x0, v_set(blocks_1_norm1_weight[k])), some);
     });
   }
 }
@@ -2915,9 +2679,7 @@ static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, co
   for (std::int64_t k = 0; k < 4; ++k) {
     along_row<49, 1>([&](auto i, auto, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(d_blocks_1_mhsa_add + (i + k * 50 + 1), some);
-      const vec x1 = v_set(blocks_1_norm1_weight[k + 4]);
-      const vec t2 = v_mul(x0, x1);
-      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 201), t2, some);
+      v_store_some(d_blocks_1_norm1_concat + (i + k * 50 + 201), v_mul(x0, v_set(blocks_1_norm1_weight[k + 4])), some);
     });
   }
 }
@@ -2936,15 +2698,11 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load_some(blocks_1_norm1_rsqrt + n, some);
-      const vec x3 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
-      const vec t4 = v_div(sum0, v_set(real(8.0)));
-      const vec x5 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
-      const vec t6 = v_div(sum1, v_set(real(8.0)));
-      const vec t7 = v_sub(x5, t6);
-      const vec t8 = v_fnma(x3, t4, t7);
-      const vec t9 = v_mul(x2, t8);
-      v_store_some(d_blocks_1_norm1_multiply + (n + d * 50), t9, some);
+      const vec x2 = v_load_some(blocks_1_norm1_multiply + (n + d * 50), some);
+      const vec x3 = v_load_some(d_blocks_1_norm1_concat + (n + d * 50), some);
+      const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(8.0))), v_sub(x3, v_div(sum1, v_set(real(8.0)))));
+      const vec t5 = v_mul(v_load_some(blocks_1_norm1_rsqrt + n, some), t4);
+      v_store_some(d_blocks_1_norm1_multiply + (n + d * 50), t5, some);
     }
   });
 }
@@ -2954,22 +2712,18 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b + 8 <= batch; b += 8) {
-    const vec x0 = v_load_strided(add + b * 20256, 20256, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 20256, 20256, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const std::int64_t b_rest = (batch - 0) / 8 * 8;
   if (b_rest < batch) {
-    const vec x3 = v_load_strided(add + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
-    const vec x4 = v_load_strided(reduce_sum + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
-    const vec t5 = v_sub(x3, x4);
-    sum = v_add(sum, v_keep_n(t5, static_cast<int>(batch - b_rest), real(0.0)));
+    const vec x2 = v_load_strided(add + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(reduce_sum + b_rest * 20256, 20256, static_cast<int>(batch - b_rest));
+    sum = v_add(sum, v_keep_n(v_sub(x2, x3), static_cast<int>(batch - b_rest), real(0.0)));
   }
   const vec all = v_set(v_sum(sum));
-  const vec t6 = v_set(static_cast<real>(batch));
-  const vec t7 = v_div_one(all, t6);
-  v_store_n(loss, t7, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -2983,25 +2737,19 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
       }
       unroll<4, 3>([&](auto row, auto column) {
         const vec x0 = v_load(blocks_mlp_0_add + (n + column * 8 + m * 50 + row * 50));
-        const vec t1 = v_gelu_gradient(x0);
-        const vec t2 = v_mul(sum[row][column], t1);
-        v_store(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50 + row * 50), t2);
+        v_store(d_blocks_mlp_1_multiply + (n + column * 8 + m * 50 + row * 50),
+                v_mul(sum[row][column], v_gelu_gradient(x0)));
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
-        const vec x3 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
-        unroll<4>([&](auto row) {
-          const vec x4 = v_set(blocks_mlp_2_weight[m + row + d * 32]);
-          sum[row] = v_fma(x3, x4, sum[row]);
-        });
+        const vec x1 = v_load_n(d_blocks_carry + (d * 50 + 48), 2);
+        unroll<4>([&](auto row) { sum[row] = v_fma(x1, v_set(blocks_mlp_2_weight[m + row + d * 32]), sum[row]); });
       }
       unroll<4>([&](auto row) {
-        const vec x5 = v_load_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), 2);
-        const vec t6 = v_gelu_gradient(x5);
-        const vec t7 = v_mul(sum[row], t6);
-        v_store_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + 48), t7, 2);
+        const vec x2 = v_load_n(blocks_mlp_0_add + (m * 50 + row * 50 + 48), 2);
+        v_store_n(d_blocks_mlp_1_multiply + (m * 50 + row * 50 + 48), v_mul(sum[row], v_gelu_gradient(x2)), 2);
       });
     }
   }
@@ -3017,30 +2765,25 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
       rank_one_update<0>(sum, blocks_mhsa_q_mappings_1_weight + k2 * 4, 1, d_blocks_mhsa_einsum_4 + (n + k2 * 50));
     }
     unroll<4>([&](auto row) {
-      const vec x2 = v_set(blocks_norm1_weight[row + 4]);
+      const vec x1 = v_set(blocks_norm1_weight[row + 4]);
       unroll<3>([&](auto column) {
         const vec x0 = v_load(d_blocks_mhsa_add + (n + column * 8 + row * 50));
-        const vec t1 = v_add(x0, sum[row][column]);
-        const vec t3 = v_mul(t1, x2);
-        v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50 + 200), t3);
+        v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50 + 200), v_mul(v_add(x0, sum[row][column]), x1));
       });
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
+      const vec x2 = v_load_n(d_blocks_mhsa_einsum_4 + (k2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x5 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
-        sum[row] = v_fma(x4, x5, sum[row]);
+        const vec x3 = v_set(blocks_mhsa_q_mappings_1_weight[row + k2 * 4]);
+        sum[row] = v_fma(x2, x3, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x6 = v_load_n(d_blocks_mhsa_add + (row * 50 + 48), 2);
-      const vec t7 = v_add(x6, sum[row]);
-      const vec x8 = v_set(blocks_norm1_weight[row + 4]);
-      const vec t9 = v_mul(t7, x8);
-      v_store_n(d_blocks_norm1_concat + (row * 50 + 248), t9, 2);
+      const vec t4 = v_add(v_load_n(d_blocks_mhsa_add + (row * 50 + 48), 2), sum[row]);
+      v_store_n(d_blocks_norm1_concat + (row * 50 + 248), v_mul(t4, v_set(blocks_norm1_weight[row + 4])), 2);
     });
   }
 }
@@ -3055,30 +2798,26 @@ static void blocks_mhsa_q_mappings_0_backward(
       rank_one_update<0>(sum, blocks_mhsa_q_mappings_0_weight + k2 * 4, 1, d_blocks_mhsa_einsum_7 + (n + k2 * 50));
     }
     unroll<4>([&](auto row) {
-      const vec x2 = v_set(blocks_norm1_weight[row]);
+      const vec x1 = v_set(blocks_norm1_weight[row]);
       unroll<3>([&](auto column) {
         const vec x0 = v_load(d_blocks_mhsa_add_2 + (n + column * 8 + row * 50));
-        const vec t1 = v_add(x0, sum[row][column]);
-        const vec t3 = v_mul(t1, x2);
-        v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50), t3);
+        v_store(d_blocks_norm1_concat + (n + column * 8 + row * 50), v_mul(v_add(x0, sum[row][column]), x1));
       });
     });
   }
   {
     Accumulators<4> sum = v_zero();
     for (std::int64_t k2 = 0; k2 < 4; ++k2) {
-      const vec x4 = v_load_n(d_blocks_mhsa_einsum_7 + (k2 * 50 + 48), 2);
+      const vec x2 = v_load_n(d_blocks_mhsa_einsum_7 + (k2 * 50 + 48), 2);
       unroll<4>([&](auto row) {
-        const vec x5 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
-        sum[row] = v_fma(x4, x5, sum[row]);
+        const vec x3 = v_set(blocks_mhsa_q_mappings_0_weight[row + k2 * 4]);
+        sum[row] = v_fma(x2, x3, sum[row]);
       });
     }
     unroll<4>([&](auto row) {
-      const vec x6 = v_load_n(d_blocks_mhsa_add_2 + (row * 50 + 48), 2);
-      const vec t7 = v_add(x6, sum[row]);
-      const vec x8 = v_set(blocks_norm1_weight[row]);
-      const vec t9 = v_mul(t7, x8);
-      v_store_n(d_blocks_norm1_concat + (row * 50 + 48), t9, 2);
+      const vec x4 = v_load_n(d_blocks_mhsa_add_2 + (row * 50 + 48), 2);
+      const vec t5 = v_mul(v_add(x4, sum[row]), v_set(blocks_norm1_weight[row]));
+      v_store_n(d_blocks_norm1_concat + (row * 50 + 48), t5, 2);
     });
   }
 }
@@ -3097,16 +2836,12 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load_some(blocks_norm1_rsqrt + n, some);
-      const vec x3 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
-      const vec t4 = v_div(sum0, v_set(real(8.0)));
-      const vec x5 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
-      const vec t6 = v_div(sum1, v_set(real(8.0)));
-      const vec t7 = v_sub(x5, t6);
-      const vec t8 = v_fnma(x3, t4, t7);
-      const vec x9 = v_load_some(d_blocks_add + (n + d * 50), some);
-      const vec t10 = v_fma(x2, t8, x9);
-      v_store_some(d_blocks_carry_next + (n + d * 50), t10, some);
+      const vec x2 = v_load_some(blocks_norm1_multiply + (n + d * 50), some);
+      const vec x3 = v_load_some(d_blocks_norm1_concat + (n + d * 50), some);
+      const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(8.0))), v_sub(x3, v_div(sum1, v_set(real(8.0)))));
+      const vec t5 = v_fma(v_load_some(blocks_norm1_rsqrt + n, some), t4,
+                           v_load_some(d_blocks_add + (n + d * 50), some));
+      v_store_some(d_blocks_carry_next + (n + d * 50), t5, some);
     }
   });
 }
@@ -3149,45 +2884,30 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p + 8 <= end; p += 8) {
-    const vec x0 = v_load(moment1 + p);
-    const vec x1 = v_load(gradients + p);
-    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
-    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
-    v_store(moment1_2 + p, t3);
-    const vec x4 = v_load(moment2 + p);
-    const vec t5 = v_mul(x1, x1);
-    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
-    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
-    v_store(moment2_2 + p, t7);
-    const vec t8 = v_sqrt(t7);
-    const vec x9 = v_set(second_correction[0]);
-    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
-    const vec t11 = v_div(t3, t10);
-    const vec x12 = v_set(learning_rate_corrected[0]);
-    const vec x13 = v_load(parameters + p);
-    const vec t14 = v_fnma(t11, x12, x13);
-    v_store(parameters_2 + p, t14);
+    const vec x0 = v_load(gradients + p);
+    const vec t1 = v_fma(v_load(moment1 + p), v_set(real(0.9)), v_mul(x0, v_set(real(0.09999999999999998))));
+    v_store(moment1_2 + p, t1);
+    const vec t2 = v_mul(v_mul(x0, x0), v_set(real(0.0010000000000000009)));
+    const vec t3 = v_fma(v_load(moment2 + p), v_set(real(0.999)), t2);
+    v_store(moment2_2 + p, t3);
+    const vec t4 = v_fma(v_sqrt(t3), v_set(second_correction[0]), v_set(real(1e-08)));
+    const vec t5 = v_fnma(v_div(t1, t4), v_set(learning_rate_corrected[0]), v_load(parameters + p));
+    v_store(parameters_2 + p, t5);
   }
   const std::int64_t p_rest = begin + (end - begin) / 8 * 8;
   if (p_rest < end) {
-    const vec x15 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
-    const vec x16 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
-    const vec t17 = v_mul(x16, v_set(real(0.09999999999999998)));
-    const vec t18 = v_fma(x15, v_set(real(0.9)), t17);
-    v_store_n(moment1_2 + p_rest, t18, static_cast<int>(end - p_rest));
-    const vec x19 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
-    const vec t20 = v_mul(x16, x16);
-    const vec t21 = v_mul(t20, v_set(real(0.0010000000000000009)));
-    const vec t22 = v_fma(x19, v_set(real(0.999)), t21);
-    v_store_n(moment2_2 + p_rest, t22, static_cast<int>(end - p_rest));
-    const vec t23 = v_sqrt(t22);
-    const vec x24 = v_set(second_correction[0]);
-    const vec t25 = v_fma(t23, x24, v_set(real(1e-08)));
-    const vec t26 = v_div(t18, t25);
-    const vec x27 = v_set(learning_rate_corrected[0]);
-    const vec x28 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
-    const vec t29 = v_fnma(t26, x27, x28);
-    v_store_n(parameters_2 + p_rest, t29, static_cast<int>(end - p_rest));
+    const vec x6 = v_load_n(moment1 + p_rest, static_cast<int>(end - p_rest));
+    const vec x7 = v_load_n(gradients + p_rest, static_cast<int>(end - p_rest));
+    const vec t8 = v_fma(x6, v_set(real(0.9)), v_mul(x7, v_set(real(0.09999999999999998))));
+    v_store_n(moment1_2 + p_rest, t8, static_cast<int>(end - p_rest));
+    const vec x9 = v_load_n(moment2 + p_rest, static_cast<int>(end - p_rest));
+    const vec t10 = v_mul(v_mul(x7, x7), v_set(real(0.0010000000000000009)));
+    const vec t11 = v_fma(x9, v_set(real(0.999)), t10);
+    v_store_n(moment2_2 + p_rest, t11, static_cast<int>(end - p_rest));
+    const vec t12 = v_fma(v_sqrt(t11), v_set(second_correction[0]), v_set(real(1e-08)));
+    const vec x13 = v_load_n(parameters + p_rest, static_cast<int>(end - p_rest));
+    const vec t14 = v_fnma(v_div(t8, t12), v_set(learning_rate_corrected[0]), x13);
+    v_store_n(parameters_2 + p_rest, t14, static_cast<int>(end - p_rest));
   }
 }
 
@@ -3227,22 +2947,18 @@ static void linear_mapper_add_forward(const real* linear_mapper_einsum, const re
     along_row<49, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(linear_mapper_einsum + (n + d * 49), some);
       const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0[way] = v_add(sum0[way], v_keep_some(t4, some, real(0.0)));
+      sum0[way] = v_add(sum0[way], v_keep_some(v_max(t2, v_neg(t2)), some, real(0.0)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-  const vec t5 = v_mul(row0, v_set(real(0.002551020408163265)));
-  v_store_n(magnitude_0, t5, 1);
+  v_store_n(magnitude_0, v_mul(row0, v_set(real(0.002551020408163265))), 1);
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x7 = v_set(linear_mapper_bias[d]);
+    const vec x4 = v_set(linear_mapper_bias[d]);
     along_row<49, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
-      const vec x6 = v_load_some(linear_mapper_einsum + (n + d * 49), some);
-      const vec t8 = v_add(x6, x7);
-      const vec x9 = v_load_some(sinusoidal_50x8 + (n + d * 50 + 1), some);
-      const vec t10 = v_add(t8, x9);
-      v_store_some(concat + (n + d * 50 + 1), t10, some);
+      const vec x3 = v_load_some(linear_mapper_einsum + (n + d * 49), some);
+      const vec t5 = v_add(x3, x4);
+      const vec x6 = v_load_some(sinusoidal_50x8 + (n + d * 50 + 1), some);
+      v_store_some(concat + (n + d * 50 + 1), v_add(t5, x6), some);
     });
   }
 }
@@ -3253,22 +2969,18 @@ static void inspect_multiply(const real* concat, real* magnitude_1) {
   for (std::int64_t d = 0; d < 8; ++d) {
     along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(concat + (n + d * 50), some);
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0[way] = v_add(sum0[way], v_keep_some(t2, some, real(0.0)));
+      sum0[way] = v_add(sum0[way], v_keep_some(v_max(x0, v_neg(x0)), some, real(0.0)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
-  const vec t3 = v_mul(row0, v_set(real(0.0025)));
-  v_store_n(magnitude_1, t3, 1);
+  v_store_n(magnitude_1, v_mul(row0, v_set(real(0.0025))), 1);
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along n
 static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
     along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
-      const vec x0 = v_load_some(concat + (n + d * 50), some);
-      v_store_some(blocks_carry + (n + d * 50), x0, some);
+      v_store_some(blocks_carry + (n + d * 50), v_load_some(concat + (n + d * 50), some), some);
     });
   }
 }
@@ -3287,25 +2999,16 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load_some(blocks_carry + (n + d * 50), some);
-      const vec t2 = v_div(sum0, v_set(real(8.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load_some(blocks_carry + (n + d * 50), some);
-      const vec t5 = v_div(sum0, v_set(real(8.0)));
-      const vec t6 = v_sub(x4, t5);
-      const vec t7 = v_div(sum1, v_set(real(8.0)));
-      const vec t8 = v_add(t7, v_set(real(1e-05)));
-      const vec t9 = v_rsqrt(t8);
-      const vec t10 = v_mul(t6, t9);
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec x12 = v_set(blocks_norm1_bias[d]);
-      const vec t13 = v_fma(t10, x11, x12);
-      v_store_some(blocks_norm1_add + (n + d * 50), t13, some);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      v_store_some(blocks_norm1_maximum + (n + d * 50), t15, some);
+      const vec x3 = v_load_some(blocks_carry + (n + d * 50), some);
+      const vec t4 = v_sub(x3, v_div(sum0, v_set(real(8.0))));
+      const vec t5 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+      const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(blocks_norm1_weight[d]), v_set(blocks_norm1_bias[d]));
+      v_store_some(blocks_norm1_add + (n + d * 50), t6, some);
+      v_store_some(blocks_norm1_maximum + (n + d * 50), v_max(t6, v_neg(t6)), some);
     }
   });
 }
@@ -3364,13 +3067,12 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
       along_row<50, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
         v_fetch_near(blocks_mhsa_einsum_3, n * 50 + n2 + 400);
         const vec x2 = v_load_some(blocks_mhsa_einsum_3 + (n * 50 + n2), some);
-        const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
-        const vec t4 = v_exp(t3);
-        sum1[way] = v_add(sum1[way], v_keep_some(t4, some, real(0.0)));
-        v_store_some(attention_0 + (n * 50 + n2), t4, some);
-        const vec x5 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
-        const vec t6 = v_mul(x5, v_set(real(0.5)));
-        most2[way] = v_max(most2[way], v_keep_some(t6, some, -INFINITY));
+        const vec t3 = v_exp(v_fms(x2, v_set(real(0.5)), row0));
+        sum1[way] = v_add(sum1[way], v_keep_some(t3, some, real(0.0)));
+        v_store_some(attention_0 + (n * 50 + n2), t3, some);
+        const vec x4 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
+        const vec t5 = v_mul(x4, v_set(real(0.5)));
+        most2[way] = v_max(most2[way], v_keep_some(t5, some, -INFINITY));
       });
       const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
       const vec row2 = v_set(v_max_lane(v_max(v_max(most2[0], most2[1]), v_max(most2[2], most2[3]))));
@@ -3382,11 +3084,10 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
       const vec row2 = v_set(row2s[n - top]);
       Accumulators<4> sum3 = v_zero();
       along_row<50, 4>([&](auto n2, auto way, auto some) __attribute__((always_inline)) {
-        const vec x7 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
-        const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
-        const vec t9 = v_exp(t8);
-        sum3[way] = v_add(sum3[way], v_keep_some(t9, some, real(0.0)));
-        v_store_some(attention_1 + (n * 50 + n2), t9, some);
+        const vec x6 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
+        const vec t7 = v_exp(v_fms(x6, v_set(real(0.5)), row2));
+        sum3[way] = v_add(sum3[way], v_keep_some(t7, some, real(0.0)));
+        v_store_some(attention_1 + (n * 50 + n2), t7, some);
       });
       const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
       row3s[n - top] = v_one(row3);
@@ -3397,30 +3098,22 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
       const vec row2 = v_set(row2s[n - top]);
       const vec row3 = v_set(row3s[n - top]);
       along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
-        const vec x10 = v_load_some(attention_0 + (n * 50 + n2), some);
-        const vec t11 = v_div_one(v_set(real(1.0)), row1);
-        const vec t12 = v_mul(x10, t11);
-        v_store_some(attention_0 + (n * 50 + n2), t12, some);
-        const vec x13 = v_load_some(blocks_mhsa_einsum_3 + (n * 50 + n2), some);
-        const vec t14 = v_fms(x13, v_set(real(0.5)), row0);
-        const vec t15 = v_exp(t14);
-        const vec t16 = v_div_one(v_set(real(1.0)), row1);
-        const vec t17 = v_mul(t15, t16);
-        const vec t18 = v_neg(t17);
-        const vec t19 = v_max(t17, t18);
-        v_store_some(blocks_mhsa_maximum + (n * 50 + n2), t19, some);
-        const vec x20 = v_load_some(attention_1 + (n * 50 + n2), some);
-        const vec t21 = v_div_one(v_set(real(1.0)), row3);
-        const vec t22 = v_mul(x20, t21);
-        v_store_some(attention_1 + (n * 50 + n2), t22, some);
-        const vec x23 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
-        const vec t24 = v_fms(x23, v_set(real(0.5)), row2);
-        const vec t25 = v_exp(t24);
-        const vec t26 = v_div_one(v_set(real(1.0)), row3);
-        const vec t27 = v_mul(t25, t26);
-        const vec t28 = v_neg(t27);
-        const vec t29 = v_max(t27, t28);
-        v_store_some(blocks_mhsa_maximum_2 + (n * 50 + n2), t29, some);
+        const vec t8 = v_div_one(v_set(real(1.0)), row1);
+        const vec t9 = v_mul(v_load_some(attention_0 + (n * 50 + n2), some), t8);
+        v_store_some(attention_0 + (n * 50 + n2), t9, some);
+        const vec x10 = v_load_some(blocks_mhsa_einsum_3 + (n * 50 + n2), some);
+        const vec t11 = v_exp(v_fms(x10, v_set(real(0.5)), row0));
+        const vec t12 = v_div_one(v_set(real(1.0)), row1);
+        const vec t13 = v_mul(t11, t12);
+        v_store_some(blocks_mhsa_maximum + (n * 50 + n2), v_max(t13, v_neg(t13)), some);
+        const vec t14 = v_div_one(v_set(real(1.0)), row3);
+        const vec t15 = v_mul(v_load_some(attention_1 + (n * 50 + n2), some), t14);
+        v_store_some(attention_1 + (n * 50 + n2), t15, some);
+        const vec x16 = v_load_some(blocks_mhsa_einsum_4 + (n * 50 + n2), some);
+        const vec t17 = v_exp(v_fms(x16, v_set(real(0.5)), row2));
+        const vec t18 = v_div_one(v_set(real(1.0)), row3);
+        const vec t19 = v_mul(t17, t18);
+        v_store_some(blocks_mhsa_maximum_2 + (n * 50 + n2), v_max(t19, v_neg(t19)), some);
       });
     }
   }
@@ -3441,10 +3134,8 @@ static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const 
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t2 = v_mul(row0, v_set(real(0.0004)));
-  v_store_n(magnitude_5, t2, 1);
-  const vec t3 = v_mul(row1, v_set(real(0.0004)));
-  v_store_n(magnitude_10, t3, 1);
+  v_store_n(magnitude_5, v_mul(row0, v_set(real(0.0004))), 1);
+  v_store_n(magnitude_10, v_mul(row1, v_set(real(0.0004))), 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
@@ -3466,29 +3157,27 @@ static void blocks_mhsa_weighted_values_forward_inspect(
     unroll<3, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(blocks_mhsa_einsum + (n + row + column * 50), all, 1);
-      const vec x2 = v_set(blocks_carry[n + row + column * 50]);
-      const vec t3 = v_add(x2, all);
-      v_store_n(blocks_concat + (n + row + column * 50), t3, 1);
+      const vec t2 = v_add(v_set(blocks_carry[n + row + column * 50]), all);
+      v_store_n(blocks_concat + (n + row + column * 50), t2, 1);
     });
   }
   {
     Accumulators<2, 4> sum = v_zero();
     along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
-      vec x5[4];
+      vec x4[4];
       unroll<4>([&](auto column) {
-        x5[column] = v_load_some(blocks_mhsa_v_mappings_0_add + (column * 50 + n2), some);
+        x4[column] = v_load_some(blocks_mhsa_v_mappings_0_add + (column * 50 + n2), some);
       });
       unroll<2>([&](auto row) {
-        const vec x4 = v_load_some(attention_0 + (row * 50 + n2 + 2400), some);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+        const vec x3 = v_load_some(attention_0 + (row * 50 + n2 + 2400), some);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x3, x4[column], sum[row][column]); });
       });
     });
     unroll<2, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(blocks_mhsa_einsum + (row + column * 50 + 48), all, 1);
-      const vec x6 = v_set(blocks_carry[row + column * 50 + 48]);
-      const vec t7 = v_add(x6, all);
-      v_store_n(blocks_concat + (row + column * 50 + 48), t7, 1);
+      const vec t5 = v_add(v_set(blocks_carry[row + column * 50 + 48]), all);
+      v_store_n(blocks_concat + (row + column * 50 + 48), t5, 1);
     });
   }
 }
@@ -3512,29 +3201,27 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
     unroll<3, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(blocks_mhsa_einsum_2 + (n + row + column * 50), all, 1);
-      const vec x2 = v_set(blocks_carry[n + row + column * 50 + 200]);
-      const vec t3 = v_add(x2, all);
-      v_store_n(blocks_concat + (n + row + column * 50 + 200), t3, 1);
+      const vec t2 = v_add(v_set(blocks_carry[n + row + column * 50 + 200]), all);
+      v_store_n(blocks_concat + (n + row + column * 50 + 200), t2, 1);
     });
   }
   {
     Accumulators<2, 4> sum = v_zero();
     along_row<50, 1>([&](auto n2, auto, auto some) __attribute__((always_inline)) {
-      vec x5[4];
+      vec x4[4];
       unroll<4>([&](auto column) {
-        x5[column] = v_load_some(blocks_mhsa_v_mappings_1_add + (column * 50 + n2), some);
+        x4[column] = v_load_some(blocks_mhsa_v_mappings_1_add + (column * 50 + n2), some);
       });
       unroll<2>([&](auto row) {
-        const vec x4 = v_load_some(attention_1 + (row * 50 + n2 + 2400), some);
-        unroll<4>([&](auto column) { sum[row][column] = v_fma(x4, x5[column], sum[row][column]); });
+        const vec x3 = v_load_some(attention_1 + (row * 50 + n2 + 2400), some);
+        unroll<4>([&](auto column) { sum[row][column] = v_fma(x3, x4[column], sum[row][column]); });
       });
     });
     unroll<2, 4>([&](auto row, auto column) {
       const vec all = v_set(v_sum(sum[row][column]));
       v_store_n(blocks_mhsa_einsum_2 + (row + column * 50 + 48), all, 1);
-      const vec x6 = v_set(blocks_carry[row + column * 50 + 248]);
-      const vec t7 = v_add(x6, all);
-      v_store_n(blocks_concat + (row + column * 50 + 248), t7, 1);
+      const vec t5 = v_add(v_set(blocks_carry[row + column * 50 + 248]), all);
+      v_store_n(blocks_concat + (row + column * 50 + 248), t5, 1);
     });
   }
 }
@@ -3557,37 +3244,21 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   for (std::int64_t k = 0; k < 4; ++k) {
     along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(blocks_mhsa_q_mappings_0_add + (n + k * 50), some);
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0[way] = v_add(sum0[way], v_keep_some(t2, some, real(0.0)));
-      const vec x3 = v_load_some(blocks_mhsa_k_mappings_0_add + (n + k * 50), some);
-      const vec t4 = v_neg(x3);
-      const vec t5 = v_max(x3, t4);
-      sum1[way] = v_add(sum1[way], v_keep_some(t5, some, real(0.0)));
-      const vec x6 = v_load_some(blocks_mhsa_v_mappings_0_add + (n + k * 50), some);
-      const vec t7 = v_neg(x6);
-      const vec t8 = v_max(x6, t7);
-      sum2[way] = v_add(sum2[way], v_keep_some(t8, some, real(0.0)));
-      const vec x9 = v_load_some(blocks_mhsa_einsum + (n + k * 50), some);
-      const vec t10 = v_neg(x9);
-      const vec t11 = v_max(x9, t10);
-      sum3[way] = v_add(sum3[way], v_keep_some(t11, some, real(0.0)));
-      const vec x12 = v_load_some(blocks_mhsa_q_mappings_1_add + (n + k * 50), some);
-      const vec t13 = v_neg(x12);
-      const vec t14 = v_max(x12, t13);
-      sum4[way] = v_add(sum4[way], v_keep_some(t14, some, real(0.0)));
-      const vec x15 = v_load_some(blocks_mhsa_k_mappings_1_add + (n + k * 50), some);
-      const vec t16 = v_neg(x15);
-      const vec t17 = v_max(x15, t16);
-      sum5[way] = v_add(sum5[way], v_keep_some(t17, some, real(0.0)));
-      const vec x18 = v_load_some(blocks_mhsa_v_mappings_1_add + (n + k * 50), some);
-      const vec t19 = v_neg(x18);
-      const vec t20 = v_max(x18, t19);
-      sum6[way] = v_add(sum6[way], v_keep_some(t20, some, real(0.0)));
-      const vec x21 = v_load_some(blocks_mhsa_einsum_2 + (n + k * 50), some);
-      const vec t22 = v_neg(x21);
-      const vec t23 = v_max(x21, t22);
-      sum7[way] = v_add(sum7[way], v_keep_some(t23, some, real(0.0)));
+      sum0[way] = v_add(sum0[way], v_keep_some(v_max(x0, v_neg(x0)), some, real(0.0)));
+      const vec x1 = v_load_some(blocks_mhsa_k_mappings_0_add + (n + k * 50), some);
+      sum1[way] = v_add(sum1[way], v_keep_some(v_max(x1, v_neg(x1)), some, real(0.0)));
+      const vec x2 = v_load_some(blocks_mhsa_v_mappings_0_add + (n + k * 50), some);
+      sum2[way] = v_add(sum2[way], v_keep_some(v_max(x2, v_neg(x2)), some, real(0.0)));
+      const vec x3 = v_load_some(blocks_mhsa_einsum + (n + k * 50), some);
+      sum3[way] = v_add(sum3[way], v_keep_some(v_max(x3, v_neg(x3)), some, real(0.0)));
+      const vec x4 = v_load_some(blocks_mhsa_q_mappings_1_add + (n + k * 50), some);
+      sum4[way] = v_add(sum4[way], v_keep_some(v_max(x4, v_neg(x4)), some, real(0.0)));
+      const vec x5 = v_load_some(blocks_mhsa_k_mappings_1_add + (n + k * 50), some);
+      sum5[way] = v_add(sum5[way], v_keep_some(v_max(x5, v_neg(x5)), some, real(0.0)));
+      const vec x6 = v_load_some(blocks_mhsa_v_mappings_1_add + (n + k * 50), some);
+      sum6[way] = v_add(sum6[way], v_keep_some(v_max(x6, v_neg(x6)), some, real(0.0)));
+      const vec x7 = v_load_some(blocks_mhsa_einsum_2 + (n + k * 50), some);
+      sum7[way] = v_add(sum7[way], v_keep_some(v_max(x7, v_neg(x7)), some, real(0.0)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
@@ -3598,22 +3269,14 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   const vec row5 = v_set(v_sum(v_add(v_add(sum5[0], sum5[1]), v_add(sum5[2], sum5[3]))));
   const vec row6 = v_set(v_sum(v_add(v_add(sum6[0], sum6[1]), v_add(sum6[2], sum6[3]))));
   const vec row7 = v_set(v_sum(v_add(v_add(sum7[0], sum7[1]), v_add(sum7[2], sum7[3]))));
-  const vec t24 = v_mul(row0, v_set(real(0.005)));
-  v_store_n(magnitude_3, t24, 1);
-  const vec t25 = v_mul(row1, v_set(real(0.005)));
-  v_store_n(magnitude_4, t25, 1);
-  const vec t26 = v_mul(row2, v_set(real(0.005)));
-  v_store_n(magnitude_6, t26, 1);
-  const vec t27 = v_mul(row3, v_set(real(0.005)));
-  v_store_n(magnitude_7, t27, 1);
-  const vec t28 = v_mul(row4, v_set(real(0.005)));
-  v_store_n(magnitude_8, t28, 1);
-  const vec t29 = v_mul(row5, v_set(real(0.005)));
-  v_store_n(magnitude_9, t29, 1);
-  const vec t30 = v_mul(row6, v_set(real(0.005)));
-  v_store_n(magnitude_11, t30, 1);
-  const vec t31 = v_mul(row7, v_set(real(0.005)));
-  v_store_n(magnitude_12, t31, 1);
+  v_store_n(magnitude_3, v_mul(row0, v_set(real(0.005))), 1);
+  v_store_n(magnitude_4, v_mul(row1, v_set(real(0.005))), 1);
+  v_store_n(magnitude_6, v_mul(row2, v_set(real(0.005))), 1);
+  v_store_n(magnitude_7, v_mul(row3, v_set(real(0.005))), 1);
+  v_store_n(magnitude_8, v_mul(row4, v_set(real(0.005))), 1);
+  v_store_n(magnitude_9, v_mul(row5, v_set(real(0.005))), 1);
+  v_store_n(magnitude_11, v_mul(row6, v_set(real(0.005))), 1);
+  v_store_n(magnitude_12, v_mul(row7, v_set(real(0.005))), 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
@@ -3633,10 +3296,7 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
       Accumulators<4> sum = v_zero();
       for (std::int64_t d = 0; d < 8; ++d) {
         const vec x0 = v_load_n(blocks_norm2_add + (d * 50 + 48), 2);
-        unroll<4>([&](auto row) {
-          const vec x1 = v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]);
-          sum[row] = v_fma(x0, x1, sum[row]);
-        });
+        unroll<4>([&](auto row) { sum[row] = v_fma(x0, v_set(blocks_mlp_0_weight[m * 8 + row * 8 + d]), sum[row]); });
       }
       unroll<4>([&](auto row) { v_store_n(blocks_mlp_0_einsum + (m * 50 + row * 50 + 48), sum[row], 2); });
     }
@@ -3653,28 +3313,22 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
     along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(blocks_mlp_0_einsum + (n + m * 50), some);
       const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0[way] = v_add(sum0[way], v_keep_some(t4, some, real(0.0)));
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1[way] = v_add(sum1[way], v_keep_some(t7, some, real(0.0)));
+      sum0[way] = v_add(sum0[way], v_keep_some(v_max(t2, v_neg(t2)), some, real(0.0)));
+      const vec t3 = v_gelu(t2);
+      sum1[way] = v_add(sum1[way], v_keep_some(v_max(t3, v_neg(t3)), some, real(0.0)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
   const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
-  const vec t8 = v_mul(row0, v_set(real(0.000625)));
-  v_store_n(magnitude_15, t8, 1);
-  const vec t9 = v_mul(row1, v_set(real(0.000625)));
-  v_store_n(magnitude_16, t9, 1);
+  v_store_n(magnitude_15, v_mul(row0, v_set(real(0.000625))), 1);
+  v_store_n(magnitude_16, v_mul(row1, v_set(real(0.000625))), 1);
   for (std::int64_t m = 0; m < 32; ++m) {
-    const vec x11 = v_set(blocks_mlp_0_bias[m]);
+    const vec x5 = v_set(blocks_mlp_0_bias[m]);
     along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
-      const vec x10 = v_load_some(blocks_mlp_0_einsum + (n + m * 50), some);
-      const vec t12 = v_add(x10, x11);
-      const vec t13 = v_gelu(t12);
-      v_store_some(blocks_mlp_1_gelu + (n + m * 50), t13, some);
+      const vec x4 = v_load_some(blocks_mlp_0_einsum + (n + m * 50), some);
+      const vec t6 = v_add(x4, x5);
+      const vec t7 = v_gelu(t6);
+      v_store_some(blocks_mlp_1_gelu + (n + m * 50), t7, some);
     });
   }
 }
@@ -3717,25 +3371,19 @@ static void blocks_norm1_multiply_forward(
   Accumulators<4> sum3 = v_zero();
   Accumulators<4> sum4 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x6 = v_set(blocks_mlp_2_bias[d]);
+    const vec x4 = v_set(blocks_mlp_2_bias[d]);
     along_row<50, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
       const vec x0 = v_load_some(blocks_norm1_maximum + (n + d * 50), some);
       sum0[way] = v_add(sum0[way], v_keep_some(x0, some, real(0.0)));
       const vec x1 = v_load_some(blocks_concat + (n + d * 50), some);
-      const vec t2 = v_neg(x1);
-      const vec t3 = v_max(x1, t2);
-      sum1[way] = v_add(sum1[way], v_keep_some(t3, some, real(0.0)));
-      const vec x4 = v_load_some(blocks_norm2_maximum + (n + d * 50), some);
-      sum2[way] = v_add(sum2[way], v_keep_some(x4, some, real(0.0)));
-      const vec x5 = v_load_some(blocks_mlp_2_einsum + (n + d * 50), some);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum3[way] = v_add(sum3[way], v_keep_some(t9, some, real(0.0)));
-      const vec t10 = v_add(x1, t7);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum4[way] = v_add(sum4[way], v_keep_some(t12, some, real(0.0)));
+      sum1[way] = v_add(sum1[way], v_keep_some(v_max(x1, v_neg(x1)), some, real(0.0)));
+      const vec x2 = v_load_some(blocks_norm2_maximum + (n + d * 50), some);
+      sum2[way] = v_add(sum2[way], v_keep_some(x2, some, real(0.0)));
+      const vec x3 = v_load_some(blocks_mlp_2_einsum + (n + d * 50), some);
+      const vec t5 = v_add(x3, x4);
+      sum3[way] = v_add(sum3[way], v_keep_some(v_max(t5, v_neg(t5)), some, real(0.0)));
+      const vec t6 = v_add(x1, t5);
+      sum4[way] = v_add(sum4[way], v_keep_some(v_max(t6, v_neg(t6)), some, real(0.0)));
     });
   }
   const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
@@ -3743,24 +3391,19 @@ static void blocks_norm1_multiply_forward(
   const vec row2 = v_set(v_sum(v_add(v_add(sum2[0], sum2[1]), v_add(sum2[2], sum2[3]))));
   const vec row3 = v_set(v_sum(v_add(v_add(sum3[0], sum3[1]), v_add(sum3[2], sum3[3]))));
   const vec row4 = v_set(v_sum(v_add(v_add(sum4[0], sum4[1]), v_add(sum4[2], sum4[3]))));
-  const vec t13 = v_mul(row0, v_set(real(0.0025)));
-  v_store_n(magnitude_2, t13, 1);
-  const vec t14 = v_mul(row1, v_set(real(0.0025)));
-  v_store_n(magnitude_13, t14, 1);
-  const vec t15 = v_mul(row2, v_set(real(0.0025)));
-  v_store_n(magnitude_14, t15, 1);
-  const vec t16 = v_mul(row3, v_set(real(0.0025)));
-  v_store_n(magnitude_17, t16, 1);
-  const vec t17 = v_mul(row4, v_set(real(0.0025)));
-  v_store_n(magnitude_18, t17, 1);
+  v_store_n(magnitude_2, v_mul(row0, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_13, v_mul(row1, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_14, v_mul(row2, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_17, v_mul(row3, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_18, v_mul(row4, v_set(real(0.0025))), 1);
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x20 = v_set(blocks_mlp_2_bias[d]);
+    const vec x9 = v_set(blocks_mlp_2_bias[d]);
     along_row<50, 1>([&](auto n, auto, auto some) __attribute__((always_inline)) {
-      const vec x18 = v_load_some(blocks_concat + (n + d * 50), some);
-      const vec x19 = v_load_some(blocks_mlp_2_einsum + (n + d * 50), some);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_add(x18, t21);
-      v_store_some(blocks_carry_next + (n + d * 50), t22, some);
+      const vec x7 = v_load_some(blocks_concat + (n + d * 50), some);
+      const vec x8 = v_load_some(blocks_mlp_2_einsum + (n + d * 50), some);
+      const vec t10 = v_add(x8, x9);
+      const vec t11 = v_add(x7, t10);
+      v_store_some(blocks_carry_next + (n + d * 50), t11, some);
     });
   }
 }
@@ -3784,58 +3427,40 @@ static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* 
   vec sum0 = v_zero();
   vec most1 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x0 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x1 = v_load_some(mlp_0_bias + classes, some);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_neg(t2);
-    const vec t4 = v_max(t2, t3);
-    sum0 = v_add(sum0, v_keep_some(t4, some, real(0.0)));
-    most1 = v_max(most1, v_keep_some(t2, some, -INFINITY));
+    const vec t0 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    sum0 = v_add(sum0, v_keep_some(v_max(t0, v_neg(t0)), some, real(0.0)));
+    most1 = v_max(most1, v_keep_some(t0, some, -INFINITY));
   });
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_max_lane(most1));
   vec sum2 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x5 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x6 = v_load_some(mlp_0_bias + classes, some);
-    const vec t7 = v_add(x5, x6);
-    const vec t8 = v_sub(t7, row1);
-    const vec t9 = v_exp(t8);
-    sum2 = v_add(sum2, v_keep_some(t9, some, real(0.0)));
+    const vec t1 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t2 = v_exp(v_sub(t1, row1));
+    sum2 = v_add(sum2, v_keep_some(t2, some, real(0.0)));
   });
   const vec row2 = v_set(v_sum(sum2));
   vec sum3 = v_zero();
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec x10 = v_load_some(mlp_0_einsum + classes, some);
-    const vec x11 = v_load_some(mlp_0_bias + classes, some);
-    const vec t12 = v_add(x10, x11);
-    const vec t13 = v_sub(t12, row1);
-    const vec t14 = v_exp(t13);
-    const vec t15 = v_div_one(v_set(real(1.0)), row2);
-    const vec t16 = v_mul(t14, t15);
-    const vec t17 = v_neg(t16);
-    const vec t18 = v_max(t16, t17);
-    sum3 = v_add(sum3, v_keep_some(t18, some, real(0.0)));
+    const vec t3 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t4 = v_exp(v_sub(t3, row1));
+    const vec t5 = v_div_one(v_set(real(1.0)), row2);
+    const vec t6 = v_mul(t4, t5);
+    sum3 = v_add(sum3, v_keep_some(v_max(t6, v_neg(t6)), some, real(0.0)));
   });
   const vec row3 = v_set(v_sum(sum3));
-  const vec t19 = v_mul(row0, v_set(real(0.1)));
-  v_store_n(magnitude_19, t19, 1);
-  const vec t20 = v_mul(row3, v_set(real(0.1)));
-  v_store_n(magnitude_20, t20, 1);
+  v_store_n(magnitude_19, v_mul(row0, v_set(real(0.1))), 1);
+  v_store_n(magnitude_20, v_mul(row3, v_set(real(0.1))), 1);
 }
 
 // b < B, d < D=8; lanes along d
 static void embed_copy(const real* blocks_carry_next, real* features) {
-  const vec x0 = v_load_strided(blocks_carry_next, 50, lanes);
-  v_store(features, x0);
+  v_store(features, v_load_strided(blocks_carry_next, 50, lanes));
 }
 
 // b < B, n < N+1=50, d < D=8; lanes along d
 static void blocks_forward(const real* blocks_carry_next, real* tokens) {
-  for (std::int64_t n = 0; n < 50; ++n) {
-    const vec x0 = v_load_strided(blocks_carry_next + n, 50, lanes);
-    v_store(tokens + n * 8, x0);
-  }
+  for (std::int64_t n = 0; n < 50; ++n) v_store(tokens + n * 8, v_load_strided(blocks_carry_next + n, 50, lanes));
 }
 
 namespace at {  // where each lies, of repeated blocks the first layer's

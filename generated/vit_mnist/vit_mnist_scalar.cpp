@@ -387,10 +387,8 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_load_strided(class_token + d, 8, lanes);
-    const vec x1 = v_load(sinusoidal_50x8 + d * 50);
-    const vec t2 = v_add(x0, x1);
-    v_store(add + d, t2);
+    const vec t0 = v_add(v_load_strided(class_token + d, 8, lanes), v_load(sinusoidal_50x8 + d * 50));
+    v_store(add + d, t0);
   }
 }
 
@@ -426,28 +424,24 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
       unroll<4>([&](auto row) {
         const vec x2 = v_set(linear_mapper_bias[d + row]);
         unroll<2>([&](auto column) {
-          const vec t3 = v_add(sum[row][column], x2);
-          const vec x4 = v_load(sinusoidal_50x8 + (n + column + d * 50 + row * 50 + 1));
-          const vec t5 = v_add(t3, x4);
-          v_store(blocks_carry + (n + column + d * 50 + row * 50 + 1), t5);
+          const vec x3 = v_load(sinusoidal_50x8 + (n + column + d * 50 + row * 50 + 1));
+          v_store(blocks_carry + (n + column + d * 50 + row * 50 + 1), v_add(v_add(sum[row][column], x2), x3));
         });
       });
     }
     {
       Accumulators<4> sum = v_zero();
       for (std::int64_t c = 0; c < 16; ++c) {
-        const vec x6 = v_load(rearrange + (c * 49 + 48));
+        const vec x4 = v_load(rearrange + (c * 49 + 48));
         unroll<4>([&](auto row) {
-          const vec x7 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
-          sum[row] = v_fma(x6, x7, sum[row]);
+          const vec x5 = v_set(linear_mapper_weight[d * 16 + row * 16 + c]);
+          sum[row] = v_fma(x4, x5, sum[row]);
         });
       }
       unroll<4>([&](auto row) {
-        const vec x8 = v_set(linear_mapper_bias[d + row]);
-        const vec t9 = v_add(sum[row], x8);
-        const vec x10 = v_load(sinusoidal_50x8 + (d * 50 + row * 50 + 49));
-        const vec t11 = v_add(t9, x10);
-        v_store(blocks_carry + (d * 50 + row * 50 + 49), t11);
+        const vec t6 = v_add(sum[row], v_set(linear_mapper_bias[d + row]));
+        const vec x7 = v_load(sinusoidal_50x8 + (d * 50 + row * 50 + 49));
+        v_store(blocks_carry + (d * 50 + row * 50 + 49), v_add(t6, x7));
       });
     }
   }
@@ -456,10 +450,7 @@ static void linear_mapper_forward(const real* rearrange, const real* linear_mapp
 // b < B, i < 1, d < D=8
 // for 3 kernels of the plan, of which this is the first
 static void copy_forward(const real* add, real* blocks_carry) {
-  for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_load(add + d);
-    v_store(blocks_carry + d * 50, x0);
-  }
+  for (std::int64_t d = 0; d < 8; ++d) v_store(blocks_carry + d * 50, v_load(add + d));
 }
 
 // b < B, n < N+1=50, d < D=8 (row)
@@ -475,22 +466,15 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_div(sum0, v_set(real(8.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_carry + (n + d * 50));
-      const vec t5 = v_div(sum0, v_set(real(8.0)));
-      const vec t6 = v_sub(x4, t5);
-      const vec t7 = v_div(sum1, v_set(real(8.0)));
-      const vec t8 = v_add(t7, v_set(real(1e-05)));
-      const vec t9 = v_rsqrt(t8);
-      const vec t10 = v_mul(t6, t9);
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec x12 = v_set(blocks_norm1_bias[d]);
-      const vec t13 = v_fma(t10, x11, x12);
-      v_store(blocks_norm1_add + (n + d * 50), t13);
+      const vec x3 = v_load(blocks_carry + (n + d * 50));
+      const vec t4 = v_sub(x3, v_div(sum0, v_set(real(8.0))));
+      const vec t5 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+      const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(blocks_norm1_weight[d]), v_set(blocks_norm1_bias[d]));
+      v_store(blocks_norm1_add + (n + d * 50), t6);
     }
   }
 }
@@ -513,8 +497,7 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
     unroll<4>([&](auto row) {
       const vec x2 = v_set(blocks_mhsa_q_mappings_0_bias[row]);
       unroll<2>([&](auto column) {
-        const vec t3 = v_add(sum[row][column], x2);
-        v_store(blocks_mhsa_q_mappings_0_add + (n + column + row * 50), t3);
+        v_store(blocks_mhsa_q_mappings_0_add + (n + column + row * 50), v_add(sum[row][column], x2));
       });
     });
   }
@@ -574,8 +557,7 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
     unroll<4>([&](auto row) {
       const vec x2 = v_set(blocks_mhsa_q_mappings_1_bias[row]);
       unroll<2>([&](auto column) {
-        const vec t3 = v_add(sum[row][column], x2);
-        v_store(blocks_mhsa_q_mappings_1_add + (n + column + row * 50), t3);
+        v_store(blocks_mhsa_q_mappings_1_add + (n + column + row * 50), v_add(sum[row][column], x2));
       });
     });
   }
@@ -587,39 +569,33 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t1 = v_mul(x0, v_set(real(0.5)));
-      most0 = v_max(most0, t1);
+      const vec t0 = v_mul(v_load(blocks_mhsa_einsum + (n + n2 * 50)), v_set(real(0.5)));
+      most0 = v_max(most0, t0);
     }
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x2 = v_load(blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t3 = v_fms(x2, v_set(real(0.5)), most0);
-      const vec t4 = v_exp(t3);
-      sum1 = v_add(sum1, t4);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t4);
-      const vec x5 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t6 = v_mul(x5, v_set(real(0.5)));
-      most2 = v_max(most2, t6);
+      const vec t1 = v_fms(v_load(blocks_mhsa_einsum + (n + n2 * 50)), v_set(real(0.5)), most0);
+      const vec t2 = v_exp(t1);
+      sum1 = v_add(sum1, t2);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t2);
+      const vec t3 = v_mul(v_load(blocks_mhsa_einsum_2 + (n + n2 * 50)), v_set(real(0.5)));
+      most2 = v_max(most2, t3);
     }
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + n2 * 50));
-      const vec t8 = v_fms(x7, v_set(real(0.5)), most2);
-      const vec t9 = v_exp(t8);
-      sum3 = v_add(sum3, t9);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t9);
+      const vec t4 = v_fms(v_load(blocks_mhsa_einsum_2 + (n + n2 * 50)), v_set(real(0.5)), most2);
+      const vec t5 = v_exp(t4);
+      sum3 = v_add(sum3, t5);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t5);
     }
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec t11 = v_div(v_set(real(1.0)), sum1);
-      const vec t12 = v_mul(x10, t11);
-      v_store(blocks_mhsa_divide + (n + n2 * 50), t12);
-      const vec x13 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
-      const vec t14 = v_div(v_set(real(1.0)), sum3);
-      const vec t15 = v_mul(x13, t14);
-      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t15);
+      const vec t6 = v_div(v_set(real(1.0)), sum1);
+      const vec t7 = v_mul(v_load(blocks_mhsa_divide + (n + n2 * 50)), t6);
+      v_store(blocks_mhsa_divide + (n + n2 * 50), t7);
+      const vec t8 = v_div(v_set(real(1.0)), sum3);
+      const vec t9 = v_mul(v_load(blocks_mhsa_divide_2 + (n + n2 * 50)), t8);
+      v_store(blocks_mhsa_divide_2 + (n + n2 * 50), t9);
     }
   }
 }
@@ -639,9 +615,8 @@ static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
       });
     }
     unroll<4, 2>([&](auto row, auto column) {
-      const vec x2 = v_load(blocks_carry + (n + column + row * 50));
-      const vec t3 = v_add(x2, sum[row][column]);
-      v_store(blocks_concat + (n + column + row * 50), t3);
+      const vec t2 = v_add(v_load(blocks_carry + (n + column + row * 50)), sum[row][column]);
+      v_store(blocks_concat + (n + column + row * 50), t2);
     });
   }
 }
@@ -662,8 +637,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_
     }
     unroll<4, 2>([&](auto row, auto column) {
       const vec x2 = v_load(blocks_carry + (n + column + row * 50 + 200));
-      const vec t3 = v_add(x2, sum[row][column]);
-      v_store(blocks_concat + (n + column + row * 50 + 200), t3);
+      v_store(blocks_concat + (n + column + row * 50 + 200), v_add(x2, sum[row][column]));
     });
   }
 }
@@ -685,9 +659,7 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
       unroll<4>([&](auto row) {
         const vec x2 = v_set(blocks_mlp_0_bias[m + row]);
         unroll<2>([&](auto column) {
-          const vec t3 = v_add(sum[row][column], x2);
-          const vec t4 = v_gelu(t3);
-          v_store(blocks_mlp_1_gelu + (n + column + m * 50 + row * 50), t4);
+          v_store(blocks_mlp_1_gelu + (n + column + m * 50 + row * 50), v_gelu(v_add(sum[row][column], x2)));
         });
       });
     }
@@ -712,9 +684,7 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
         const vec x3 = v_set(blocks_mlp_2_bias[d + row]);
         unroll<2>([&](auto column) {
           const vec x2 = v_load(blocks_concat + (n + column + d * 50 + row * 50));
-          const vec t4 = v_add(sum[row][column], x3);
-          const vec t5 = v_add(x2, t4);
-          v_store(blocks_carry_next + (n + column + d * 50 + row * 50), t5);
+          v_store(blocks_carry_next + (n + column + d * 50 + row * 50), v_add(x2, v_add(sum[row][column], x3)));
         });
       });
     }
@@ -734,9 +704,8 @@ static void blocks_1_mhsa_q_mappings_0_forward(
     });
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_0_bias[row]);
-    const vec t3 = v_add(sum[row], x2);
-    v_store_strided(blocks_1_mhsa_q_mappings_0_add + row, 4, t3, lanes);
+    const vec t2 = v_add(sum[row], v_set(blocks_1_mhsa_q_mappings_0_bias[row]));
+    v_store_strided(blocks_1_mhsa_q_mappings_0_add + row, 4, t2, lanes);
   });
 }
 
@@ -770,9 +739,8 @@ static void blocks_1_mhsa_q_mappings_1_forward(
     });
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_set(blocks_1_mhsa_q_mappings_1_bias[row]);
-    const vec t3 = v_add(sum[row], x2);
-    v_store_strided(blocks_1_mhsa_q_mappings_1_add + row, 4, t3, lanes);
+    const vec t2 = v_add(sum[row], v_set(blocks_1_mhsa_q_mappings_1_bias[row]));
+    v_store_strided(blocks_1_mhsa_q_mappings_1_add + row, 4, t2, lanes);
   });
 }
 
@@ -781,43 +749,35 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t n = 0; n < 50; ++n) {
-    const vec x0 = v_load(blocks_1_mhsa_einsum + n);
-    const vec t1 = v_mul(x0, v_set(real(0.5)));
-    most0 = v_max(most0, t1);
+    const vec t0 = v_mul(v_load(blocks_1_mhsa_einsum + n), v_set(real(0.5)));
+    most0 = v_max(most0, t0);
   }
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   vec most2 = v_set(-INFINITY);
   for (std::int64_t n = 0; n < 50; ++n) {
-    const vec x2 = v_load(blocks_1_mhsa_einsum + n);
-    const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
-    const vec t4 = v_exp(t3);
-    sum1 = v_add(sum1, t4);
-    v_store(blocks_1_mhsa_divide + n, t4);
-    const vec x5 = v_load(blocks_1_mhsa_einsum_2 + n);
-    const vec t6 = v_mul(x5, v_set(real(0.5)));
-    most2 = v_max(most2, t6);
+    const vec t1 = v_fms(v_load(blocks_1_mhsa_einsum + n), v_set(real(0.5)), row0);
+    const vec t2 = v_exp(t1);
+    sum1 = v_add(sum1, t2);
+    v_store(blocks_1_mhsa_divide + n, t2);
+    const vec t3 = v_mul(v_load(blocks_1_mhsa_einsum_2 + n), v_set(real(0.5)));
+    most2 = v_max(most2, t3);
   }
   const vec row1 = v_set(v_sum(sum1));
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   for (std::int64_t n = 0; n < 50; ++n) {
-    const vec x7 = v_load(blocks_1_mhsa_einsum_2 + n);
-    const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
-    const vec t9 = v_exp(t8);
-    sum3 = v_add(sum3, t9);
-    v_store(blocks_1_mhsa_divide_2 + n, t9);
+    const vec t4 = v_fms(v_load(blocks_1_mhsa_einsum_2 + n), v_set(real(0.5)), row2);
+    const vec t5 = v_exp(t4);
+    sum3 = v_add(sum3, t5);
+    v_store(blocks_1_mhsa_divide_2 + n, t5);
   }
   const vec row3 = v_set(v_sum(sum3));
   for (std::int64_t n = 0; n < 50; ++n) {
-    const vec x10 = v_load(blocks_1_mhsa_divide + n);
-    const vec t11 = v_div_one(v_set(real(1.0)), row1);
-    const vec t12 = v_mul(x10, t11);
-    v_store(blocks_1_mhsa_divide + n, t12);
-    const vec x13 = v_load(blocks_1_mhsa_divide_2 + n);
-    const vec t14 = v_div_one(v_set(real(1.0)), row3);
-    const vec t15 = v_mul(x13, t14);
-    v_store(blocks_1_mhsa_divide_2 + n, t15);
+    const vec t6 = v_div_one(v_set(real(1.0)), row1);
+    v_store(blocks_1_mhsa_divide + n, v_mul(v_load(blocks_1_mhsa_divide + n), t6));
+    const vec t7 = v_div_one(v_set(real(1.0)), row3);
+    v_store(blocks_1_mhsa_divide_2 + n, v_mul(v_load(blocks_1_mhsa_divide_2 + n), t7));
   }
 }
 
@@ -835,8 +795,7 @@ static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divi
   }
   unroll<4>([&](auto column) {
     const vec x2 = v_load_strided(blocks_carry_next + column * 50, 50, lanes);
-    const vec t3 = v_add(x2, sum[column]);
-    v_store(blocks_1_concat + column, t3);
+    v_store(blocks_1_concat + column, v_add(x2, sum[column]));
   });
 }
 
@@ -854,8 +813,7 @@ static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* block
   }
   unroll<4>([&](auto column) {
     const vec x2 = v_load_strided(blocks_carry_next + (column * 50 + 200), 50, lanes);
-    const vec t3 = v_add(x2, sum[column]);
-    v_store(blocks_1_concat + (column + 4), t3);
+    v_store(blocks_1_concat + (column + 4), v_add(x2, sum[column]));
   });
 }
 
@@ -870,22 +828,15 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x1 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t2 = v_div(sum0, v_set(real(8.0)));
-    const vec t3 = v_sub(x1, t2);
-    sum1 = v_fma(t3, t3, sum1);
+    const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+    sum1 = v_fma(t2, t2, sum1);
   }
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x4 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t5 = v_div(sum0, v_set(real(8.0)));
-    const vec t6 = v_sub(x4, t5);
-    const vec t7 = v_div(sum1, v_set(real(8.0)));
-    const vec t8 = v_add(t7, v_set(real(1e-05)));
-    const vec t9 = v_rsqrt(t8);
-    const vec t10 = v_mul(t6, t9);
-    const vec x11 = v_set(blocks_1_norm2_weight[d]);
-    const vec x12 = v_set(blocks_1_norm2_bias[d]);
-    const vec t13 = v_fma(t10, x11, x12);
-    v_store_strided(blocks_1_norm2_add + d, 8, t13, lanes);
+    const vec x3 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t4 = v_sub(x3, v_div(sum0, v_set(real(8.0))));
+    const vec t5 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+    const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(blocks_1_norm2_weight[d]), v_set(blocks_1_norm2_bias[d]));
+    v_store_strided(blocks_1_norm2_add + d, 8, t6, lanes);
   }
 }
 
@@ -902,10 +853,8 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
       });
     }
     unroll<8>([&](auto row) {
-      const vec x2 = v_set(blocks_1_mlp_0_bias[m + row]);
-      const vec t3 = v_add(sum[row], x2);
-      const vec t4 = v_gelu(t3);
-      v_store_strided(blocks_1_mlp_1_gelu + (m + row), 32, t4, lanes);
+      const vec t2 = v_add(sum[row], v_set(blocks_1_mlp_0_bias[m + row]));
+      v_store_strided(blocks_1_mlp_1_gelu + (m + row), 32, v_gelu(t2), lanes);
     });
   }
 }
@@ -916,17 +865,12 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
   Accumulators<8> sum = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
     const vec x0 = v_load_strided(blocks_1_mlp_1_gelu + m, 32, lanes);
-    unroll<8>([&](auto row) {
-      const vec x1 = v_set(blocks_1_mlp_2_weight[row * 32 + m]);
-      sum[row] = v_fma(x0, x1, sum[row]);
-    });
+    unroll<8>([&](auto row) { sum[row] = v_fma(x0, v_set(blocks_1_mlp_2_weight[row * 32 + m]), sum[row]); });
   }
   unroll<8>([&](auto row) {
-    const vec x2 = v_load_strided(blocks_1_concat + row, 8, lanes);
-    const vec x3 = v_set(blocks_1_mlp_2_bias[row]);
-    const vec t4 = v_add(sum[row], x3);
-    const vec t5 = v_add(x2, t4);
-    v_store_strided(blocks_1_add + row, 8, t5, lanes);
+    const vec t1 = v_add(v_load_strided(blocks_1_concat + row, 8, lanes),
+                         v_add(sum[row], v_set(blocks_1_mlp_2_bias[row])));
+    v_store_strided(blocks_1_add + row, 8, t1, lanes);
   });
 }
 
@@ -949,28 +893,21 @@ static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, re
 static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x0 = v_load(mlp_0_einsum + classes);
-    const vec x1 = v_load(mlp_0_bias + classes);
-    const vec t2 = v_add(x0, x1);
-    most0 = v_max(most0, t2);
+    const vec t0 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    most0 = v_max(most0, t0);
   }
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x3 = v_load(mlp_0_einsum + classes);
-    const vec x4 = v_load(mlp_0_bias + classes);
-    const vec t5 = v_add(x3, x4);
-    const vec t6 = v_sub(t5, row0);
-    const vec t7 = v_exp(t6);
-    sum1 = v_add(sum1, t7);
-    v_store(outputs + classes, t7);
+    const vec t1 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t2 = v_exp(v_sub(t1, row0));
+    sum1 = v_add(sum1, t2);
+    v_store(outputs + classes, t2);
   }
   const vec row1 = v_set(v_sum(sum1));
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x8 = v_load(outputs + classes);
-    const vec t9 = v_div_one(v_set(real(1.0)), row1);
-    const vec t10 = v_mul(x8, t9);
-    v_store(outputs + classes, t10);
+    const vec t3 = v_div_one(v_set(real(1.0)), row1);
+    v_store(outputs + classes, v_mul(v_load(outputs + classes), t3));
   }
 }
 
@@ -979,62 +916,45 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
                                            const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x0 = v_load(mlp_0_einsum + classes);
-    const vec x1 = v_load(mlp_0_bias + classes);
-    const vec t2 = v_add(x0, x1);
-    most0 = v_max(most0, t2);
+    const vec t0 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    most0 = v_max(most0, t0);
   }
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x3 = v_load(mlp_0_einsum + classes);
-    const vec x4 = v_load(mlp_0_bias + classes);
-    const vec t5 = v_add(x3, x4);
-    const vec t6 = v_sub(t5, row0);
-    const vec t7 = v_exp(t6);
-    sum1 = v_add(sum1, t7);
-    v_store(outputs + classes, t7);
+    const vec t1 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t2 = v_exp(v_sub(t1, row0));
+    sum1 = v_add(sum1, t2);
+    v_store(outputs + classes, t2);
   }
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x8 = v_load(mlp_0_einsum + classes);
-    const vec x9 = v_load(mlp_0_bias + classes);
-    const vec t10 = v_add(x8, x9);
-    const vec t11 = v_sub(t10, row0);
-    const vec t12 = v_exp(t11);
-    const vec t13 = v_div_one(v_set(real(1.0)), row1);
-    const vec t14 = v_mul(t12, t13);
-    most2 = v_max(most2, t14);
+    const vec t3 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t4 = v_exp(v_sub(t3, row0));
+    const vec t5 = v_div_one(v_set(real(1.0)), row1);
+    const vec t6 = v_mul(t4, t5);
+    most2 = v_max(most2, t6);
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   vec sum4 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x15 = v_load(mlp_0_einsum + classes);
-    const vec x16 = v_load(mlp_0_bias + classes);
-    const vec t17 = v_add(x15, x16);
-    const vec t18 = v_sub(t17, row0);
-    const vec t19 = v_exp(t18);
-    const vec t20 = v_div_one(v_set(real(1.0)), row1);
-    const vec t21 = v_mul(t19, t20);
-    const vec t22 = v_sub(t21, row2);
-    const vec t23 = v_exp(t22);
-    sum3 = v_add(sum3, t23);
-    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum4 = v_fma(t24, t21, sum4);
+    const vec t7 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t8 = v_exp(v_sub(t7, row0));
+    const vec t9 = v_div_one(v_set(real(1.0)), row1);
+    const vec t10 = v_mul(t8, t9);
+    sum3 = v_add(sum3, v_exp(v_sub(t10, row2)));
+    const vec t11 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum4 = v_fma(t11, t10, sum4);
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t25 = v_log(row3);
-  const vec t26 = v_add(t25, row2);
-  v_store_n(add, t26, 1);
+  v_store_n(add, v_add(v_log(row3), row2), 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x27 = v_load(outputs + classes);
-    const vec t28 = v_div_one(v_set(real(1.0)), row1);
-    const vec t29 = v_mul(x27, t28);
-    v_store(outputs + classes, t29);
+    const vec t12 = v_div_one(v_set(real(1.0)), row1);
+    v_store(outputs + classes, v_mul(v_load(outputs + classes), t12));
   }
 }
 
@@ -1042,15 +962,12 @@ static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real*
 static void divide_forward(const std::int64_t batch, const real* add, const real* reduce_sum, real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 11456, 11456, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 11456, 11456, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 11456, 11456, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const vec all = v_set(v_sum(sum));
-  const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all, t3);
-  v_store_n(loss, t4, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N+1=50, d < D=8 (row)
@@ -1067,27 +984,21 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_div(sum0, v_set(real(8.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
-    const vec t4 = v_div(sum1, v_set(real(8.0)));
-    const vec t5 = v_add(t4, v_set(real(1e-05)));
-    const vec t6 = v_rsqrt(t5);
-    v_store(blocks_norm1_rsqrt + n, t6);
+    const vec t3 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+    const vec t4 = v_rsqrt(t3);
+    v_store(blocks_norm1_rsqrt + n, t4);
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x7 = v_load(blocks_carry + (n + d * 50));
-      const vec t8 = v_div(sum0, v_set(real(8.0)));
-      const vec t9 = v_sub(x7, t8);
-      const vec t10 = v_div(sum1, v_set(real(8.0)));
-      const vec t11 = v_add(t10, v_set(real(1e-05)));
-      const vec t12 = v_rsqrt(t11);
-      const vec t13 = v_mul(t9, t12);
-      v_store(blocks_norm1_multiply + (n + d * 50), t13);
-      const vec x14 = v_set(blocks_norm1_weight[d]);
-      const vec x15 = v_set(blocks_norm1_bias[d]);
-      const vec t16 = v_fma(t13, x14, x15);
-      v_store(blocks_norm1_add + (n + d * 50), t16);
+      const vec x5 = v_load(blocks_carry + (n + d * 50));
+      const vec t6 = v_sub(x5, v_div(sum0, v_set(real(8.0))));
+      const vec t7 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+      const vec t8 = v_rsqrt(t7);
+      const vec t9 = v_mul(t6, t8);
+      v_store(blocks_norm1_multiply + (n + d * 50), t9);
+      const vec t10 = v_fma(t9, v_set(blocks_norm1_weight[d]), v_set(blocks_norm1_bias[d]));
+      v_store(blocks_norm1_add + (n + d * 50), t10);
     }
   }
 }
@@ -1111,8 +1022,7 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
         unroll<2>([&](auto column) {
           const vec t3 = v_add(sum[row][column], x2);
           v_store(blocks_mlp_0_add + (n + column + m * 50 + row * 50), t3);
-          const vec t4 = v_gelu(t3);
-          v_store(blocks_mlp_1_gelu + (n + column + m * 50 + row * 50), t4);
+          v_store(blocks_mlp_1_gelu + (n + column + m * 50 + row * 50), v_gelu(t3));
         });
       });
     }
@@ -1131,27 +1041,21 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x1 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t2 = v_div(sum0, v_set(real(8.0)));
-    const vec t3 = v_sub(x1, t2);
-    sum1 = v_fma(t3, t3, sum1);
+    const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+    sum1 = v_fma(t2, t2, sum1);
   }
-  const vec t4 = v_div(sum1, v_set(real(8.0)));
-  const vec t5 = v_add(t4, v_set(real(1e-05)));
-  const vec t6 = v_rsqrt(t5);
-  v_store(blocks_1_norm2_rsqrt, t6);
+  const vec t3 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t4 = v_rsqrt(t3);
+  v_store(blocks_1_norm2_rsqrt, t4);
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x7 = v_load_strided(blocks_1_concat + d, 8, lanes);
-    const vec t8 = v_div(sum0, v_set(real(8.0)));
-    const vec t9 = v_sub(x7, t8);
-    const vec t10 = v_div(sum1, v_set(real(8.0)));
-    const vec t11 = v_add(t10, v_set(real(1e-05)));
-    const vec t12 = v_rsqrt(t11);
-    const vec t13 = v_mul(t9, t12);
-    v_store_strided(blocks_1_norm2_multiply + d, 8, t13, lanes);
-    const vec x14 = v_set(blocks_1_norm2_weight[d]);
-    const vec x15 = v_set(blocks_1_norm2_bias[d]);
-    const vec t16 = v_fma(t13, x14, x15);
-    v_store_strided(blocks_1_norm2_add + d, 8, t16, lanes);
+    const vec x5 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t6 = v_sub(x5, v_div(sum0, v_set(real(8.0))));
+    const vec t7 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+    const vec t8 = v_rsqrt(t7);
+    const vec t9 = v_mul(t6, t8);
+    v_store_strided(blocks_1_norm2_multiply + d, 8, t9, lanes);
+    const vec t10 = v_fma(t9, v_set(blocks_1_norm2_weight[d]), v_set(blocks_1_norm2_bias[d]));
+    v_store_strided(blocks_1_norm2_add + d, 8, t10, lanes);
   }
 }
 
@@ -1169,12 +1073,9 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
       });
     }
     unroll<8>([&](auto column) {
-      const vec x2 = v_load(blocks_1_mlp_0_bias + (m + column));
-      const vec t3 = v_add(sum[column], x2);
-      const vec t4 = v_gelu(t3);
-      v_store(blocks_1_mlp_1_gelu + (m + column), t4);
-      const vec t5 = v_gelu_gradient(t3);
-      v_store(d_blocks_1_mlp_1_gelu_gradient + (m + column), t5);
+      const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + (m + column)));
+      v_store(blocks_1_mlp_1_gelu + (m + column), v_gelu(t2));
+      v_store(d_blocks_1_mlp_1_gelu_gradient + (m + column), v_gelu_gradient(t2));
     });
   }
 }
@@ -1184,101 +1085,70 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
                            real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x0 = v_load(mlp_0_einsum + classes);
-    const vec x1 = v_load(mlp_0_bias + classes);
-    const vec t2 = v_add(x0, x1);
-    most0 = v_max(most0, t2);
+    const vec t0 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    most0 = v_max(most0, t0);
   }
   const vec row0 = v_set(v_max_lane(most0));
   vec sum1 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x3 = v_load(mlp_0_einsum + classes);
-    const vec x4 = v_load(mlp_0_bias + classes);
-    const vec t5 = v_add(x3, x4);
-    const vec t6 = v_sub(t5, row0);
-    const vec t7 = v_exp(t6);
-    sum1 = v_add(sum1, t7);
-    v_store(outputs + classes, t7);
+    const vec t1 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t2 = v_exp(v_sub(t1, row0));
+    sum1 = v_add(sum1, t2);
+    v_store(outputs + classes, t2);
   }
   const vec row1 = v_set(v_sum(sum1));
   vec most2 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x8 = v_load(mlp_0_einsum + classes);
-    const vec x9 = v_load(mlp_0_bias + classes);
-    const vec t10 = v_add(x8, x9);
-    const vec t11 = v_sub(t10, row0);
-    const vec t12 = v_exp(t11);
-    const vec t13 = v_div_one(v_set(real(1.0)), row1);
-    const vec t14 = v_mul(t12, t13);
-    most2 = v_max(most2, t14);
+    const vec t3 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t4 = v_exp(v_sub(t3, row0));
+    const vec t5 = v_div_one(v_set(real(1.0)), row1);
+    const vec t6 = v_mul(t4, t5);
+    most2 = v_max(most2, t6);
   }
   const vec row2 = v_set(v_max_lane(most2));
   vec sum3 = v_zero();
   vec sum4 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x15 = v_load(mlp_0_einsum + classes);
-    const vec x16 = v_load(mlp_0_bias + classes);
-    const vec t17 = v_add(x15, x16);
-    const vec t18 = v_sub(t17, row0);
-    const vec t19 = v_exp(t18);
-    const vec t20 = v_div_one(v_set(real(1.0)), row1);
-    const vec t21 = v_mul(t19, t20);
-    const vec t22 = v_sub(t21, row2);
-    const vec t23 = v_exp(t22);
-    sum3 = v_add(sum3, t23);
-    v_store(d_mlp_1_multiply + classes, t23);
-    const vec t24 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum4 = v_fma(t24, t21, sum4);
+    const vec t7 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t8 = v_exp(v_sub(t7, row0));
+    const vec t9 = v_div_one(v_set(real(1.0)), row1);
+    const vec t10 = v_mul(t8, t9);
+    const vec t11 = v_exp(v_sub(t10, row2));
+    sum3 = v_add(sum3, t11);
+    v_store(d_mlp_1_multiply + classes, t11);
+    const vec t12 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum4 = v_fma(t12, t10, sum4);
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x25 = v_load(mlp_0_einsum + classes);
-    const vec x26 = v_load(mlp_0_bias + classes);
-    const vec t27 = v_add(x25, x26);
-    const vec t28 = v_sub(t27, row0);
-    const vec t29 = v_exp(t28);
-    const vec t30 = v_div_one(v_set(real(1.0)), row1);
-    const vec t31 = v_mul(t29, t30);
-    const vec t32 = v_sub(t31, row2);
-    const vec t33 = v_exp(t32);
-    const vec t34 = v_div_one(v_set(real(1.0)), row3);
-    const vec t35 = v_mul(t33, t34);
-    const vec t36 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t37 = v_sub(t35, t36);
-    const vec t38 = v_set(static_cast<real>(batch));
-    const vec t39 = v_div_one(v_set(real(1.0)), t38);
-    const vec t40 = v_mul(t37, t39);
-    sum5 = v_fma(t40, t31, sum5);
+    const vec t13 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t14 = v_exp(v_sub(t13, row0));
+    const vec t15 = v_div_one(v_set(real(1.0)), row1);
+    const vec t16 = v_mul(t14, t15);
+    const vec t17 = v_exp(v_sub(t16, row2));
+    const vec t18 = v_div_one(v_set(real(1.0)), row3);
+    const vec t19 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t20 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+    const vec t21 = v_mul(v_sub(v_mul(t17, t18), t19), t20);
+    sum5 = v_fma(t21, t16, sum5);
   }
   const vec row5 = v_set(v_sum(sum5));
-  const vec t41 = v_log(row3);
-  const vec t42 = v_add(t41, row2);
-  v_store_n(add, t42, 1);
+  v_store_n(add, v_add(v_log(row3), row2), 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x43 = v_load(outputs + classes);
-    const vec t44 = v_div_one(v_set(real(1.0)), row1);
-    const vec t45 = v_mul(x43, t44);
-    v_store(outputs + classes, t45);
-    const vec x46 = v_load(mlp_0_einsum + classes);
-    const vec x47 = v_load(mlp_0_bias + classes);
-    const vec t48 = v_add(x46, x47);
-    const vec t49 = v_sub(t48, row0);
-    const vec t50 = v_exp(t49);
-    const vec t51 = v_div_one(v_set(real(1.0)), row1);
-    const vec t52 = v_mul(t50, t51);
-    const vec x53 = v_load(d_mlp_1_multiply + classes);
-    const vec t54 = v_div_one(v_set(real(1.0)), row3);
-    const vec t55 = v_mul(x53, t54);
-    const vec t56 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t57 = v_sub(t55, t56);
-    const vec t58 = v_set(static_cast<real>(batch));
-    const vec t59 = v_div_one(v_set(real(1.0)), t58);
-    const vec t60 = v_fms(t57, t59, row5);
-    const vec t61 = v_mul(t52, t60);
-    v_store(d_mlp_1_multiply + classes, t61);
+    const vec t22 = v_div_one(v_set(real(1.0)), row1);
+    v_store(outputs + classes, v_mul(v_load(outputs + classes), t22));
+    const vec t23 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t24 = v_exp(v_sub(t23, row0));
+    const vec t25 = v_div_one(v_set(real(1.0)), row1);
+    const vec t26 = v_mul(t24, t25);
+    const vec t27 = v_div_one(v_set(real(1.0)), row3);
+    const vec t28 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t29 = v_sub(v_mul(v_load(d_mlp_1_multiply + classes), t27), t28);
+    const vec t30 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+    v_store(d_mlp_1_multiply + classes, v_mul(t26, v_fms(t29, t30, row5)));
   }
 }
 
@@ -1288,8 +1158,7 @@ static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec x0 = v_set(d_mlp_1_multiply[classes]);
     unroll<8>([&](auto column) {
-      const vec x1 = v_load(mlp_0_weight + (column + classes * 8));
-      sum[column] = v_fma(x0, x1, sum[column]);
+      sum[column] = v_fma(x0, v_load(mlp_0_weight + (column + classes * 8)), sum[column]);
     });
   }
   unroll<8>([&](auto column) { v_store(d_mlp_0_einsum + column, sum[column]); });
@@ -1302,15 +1171,11 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
     Accumulators<8> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x0 = v_set(d_mlp_0_einsum[d]);
-      unroll<8>([&](auto row) {
-        const vec x1 = v_set(blocks_1_mlp_2_weight[m + row + d * 32]);
-        sum[row] = v_fma(x0, x1, sum[row]);
-      });
+      unroll<8>([&](auto row) { sum[row] = v_fma(x0, v_set(blocks_1_mlp_2_weight[m + row + d * 32]), sum[row]); });
     }
     unroll<8>([&](auto row) {
-      const vec x2 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + row), 32, lanes);
-      const vec t3 = v_mul(sum[row], x2);
-      v_store_strided(d_blocks_1_mlp_1_multiply + (m + row), 32, t3, lanes);
+      const vec x1 = v_load_strided(d_blocks_1_mlp_1_gelu_gradient + (m + row), 32, lanes);
+      v_store_strided(d_blocks_1_mlp_1_multiply + (m + row), 32, v_mul(sum[row], x1), lanes);
     });
   }
 }
@@ -1322,8 +1187,7 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
   for (std::int64_t m = 0; m < 32; ++m) {
     const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m]);
     unroll<8>([&](auto column) {
-      const vec x1 = v_load(blocks_1_mlp_0_weight + (column + m * 8));
-      sum[column] = v_fma(x0, x1, sum[column]);
+      sum[column] = v_fma(x0, v_load(blocks_1_mlp_0_weight + (column + m * 8)), sum[column]);
     });
   }
   unroll<8>([&](auto column) { v_store(d_blocks_1_mlp_0_einsum + column, sum[column]); });
@@ -1337,25 +1201,18 @@ static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const r
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
-    const vec x1 = v_set(blocks_1_norm2_weight[d]);
-    const vec t2 = v_mul(x0, x1);
-    const vec x3 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
-    sum0 = v_fma(t2, x3, sum0);
-    sum1 = v_fma(x0, x1, sum1);
+    const vec t1 = v_mul(x0, v_set(blocks_1_norm2_weight[d]));
+    const vec x2 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
+    sum0 = v_fma(t1, x2, sum0);
+    sum1 = v_fma(x0, v_set(blocks_1_norm2_weight[d]), sum1);
   }
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x4 = v_load(blocks_1_norm2_rsqrt);
-    const vec x5 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
-    const vec t6 = v_div(sum0, v_set(real(8.0)));
-    const vec x7 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
-    const vec x8 = v_set(blocks_1_norm2_weight[d]);
-    const vec t9 = v_mul(x7, x8);
-    const vec t10 = v_div(sum1, v_set(real(8.0)));
-    const vec t11 = v_sub(t9, t10);
-    const vec t12 = v_fnma(x5, t6, t11);
-    const vec x13 = v_set(d_mlp_0_einsum[d]);
-    const vec t14 = v_fma(x4, t12, x13);
-    v_store(d_blocks_1_add + d, t14);
+    const vec x3 = v_load_strided(blocks_1_norm2_multiply + d, 8, lanes);
+    const vec x4 = v_load_strided(d_blocks_1_mlp_0_einsum + d, 8, lanes);
+    const vec t5 = v_mul(x4, v_set(blocks_1_norm2_weight[d]));
+    const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(8.0))), v_sub(t5, v_div(sum1, v_set(real(8.0)))));
+    const vec t7 = v_fma(v_load(blocks_1_norm2_rsqrt), t6, v_set(d_mlp_0_einsum[d]));
+    v_store(d_blocks_1_add + d, t7);
   }
 }
 
@@ -1411,16 +1268,12 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
   for (std::int64_t n = 0; n < 50; ++n) {
     const vec x4 = v_load(blocks_1_mhsa_divide_2 + n);
     const vec x5 = v_load(d_blocks_1_mhsa_einsum + n);
-    const vec t6 = v_sub(x5, row0);
-    const vec t7 = v_mul(x4, t6);
-    const vec t8 = v_mul(t7, v_set(real(0.5)));
-    v_store(d_blocks_1_mhsa_multiply + n, t8);
-    const vec x9 = v_load(blocks_1_mhsa_divide + n);
-    const vec x10 = v_load(d_blocks_1_mhsa_einsum_3 + n);
-    const vec t11 = v_sub(x10, row1);
-    const vec t12 = v_mul(x9, t11);
-    const vec t13 = v_mul(t12, v_set(real(0.5)));
-    v_store(d_blocks_1_mhsa_multiply_2 + n, t13);
+    const vec t6 = v_mul(v_mul(x4, v_sub(x5, row0)), v_set(real(0.5)));
+    v_store(d_blocks_1_mhsa_multiply + n, t6);
+    const vec x7 = v_load(blocks_1_mhsa_divide + n);
+    const vec x8 = v_load(d_blocks_1_mhsa_einsum_3 + n);
+    const vec t9 = v_mul(v_mul(x7, v_sub(x8, row1)), v_set(real(0.5)));
+    v_store(d_blocks_1_mhsa_multiply_2 + n, t9);
   }
 }
 
@@ -1512,8 +1365,7 @@ static void blocks_1_mhsa_k_mappings_1_backward(
     }
     unroll<4, 2>([&](auto row, auto column) {
       const vec x2 = v_load(d_blocks_1_mhsa_v_mappings_1_einsum + (n + column + row * 50));
-      const vec t3 = v_add(x2, sum[row][column]);
-      v_store(d_blocks_1_mhsa_add + (n + column + row * 50), t3);
+      v_store(d_blocks_1_mhsa_add + (n + column + row * 50), v_add(x2, sum[row][column]));
     });
   }
 }
@@ -1531,9 +1383,8 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
     });
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_load(d_blocks_1_mhsa_add + row * 50);
-    const vec t3 = v_add(x2, sum[row]);
-    v_store(d_blocks_1_norm1_concat + (row * 50 + 200), t3);
+    const vec t2 = v_add(v_load(d_blocks_1_mhsa_add + row * 50), sum[row]);
+    v_store(d_blocks_1_norm1_concat + (row * 50 + 200), t2);
   });
 }
 
@@ -1541,8 +1392,7 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
 static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 49; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), x0);
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1)));
     }
   }
 }
@@ -1560,9 +1410,8 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
     });
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_load(d_blocks_1_mhsa_add_2 + row * 50);
-    const vec t3 = v_add(x2, sum[row]);
-    v_store(d_blocks_1_norm1_concat + row * 50, t3);
+    const vec t2 = v_add(v_load(d_blocks_1_mhsa_add_2 + row * 50), sum[row]);
+    v_store(d_blocks_1_norm1_concat + row * 50, t2);
   });
 }
 
@@ -1570,8 +1419,7 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
 static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 49; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), x0);
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1)));
     }
   }
 }
@@ -1584,25 +1432,16 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x1 = v_set(blocks_1_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec t0 = v_mul(v_load(d_blocks_1_norm1_concat + (n + d * 50)), v_set(blocks_1_norm1_weight[d]));
+      const vec x1 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      sum0 = v_fma(t0, x1, sum0);
+      sum1 = v_fma(v_load(d_blocks_1_norm1_concat + (n + d * 50)), v_set(blocks_1_norm1_weight[d]), sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x5 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t6 = v_div(sum0, v_set(real(8.0)));
-      const vec x7 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec x8 = v_set(blocks_1_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_div(sum1, v_set(real(8.0)));
-      const vec t11 = v_sub(t9, t10);
-      const vec t12 = v_fnma(x5, t6, t11);
-      const vec t13 = v_mul(x4, t12);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t13);
+      const vec x2 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec t3 = v_mul(v_load(d_blocks_1_norm1_concat + (n + d * 50)), v_set(blocks_1_norm1_weight[d]));
+      const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(8.0))), v_sub(t3, v_div(sum1, v_set(real(8.0)))));
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), v_mul(v_load(blocks_1_norm1_rsqrt + n), t4));
     }
   }
 }
@@ -1611,10 +1450,8 @@ static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const r
 static void blocks_add_backward(const real* d_blocks_1_norm1_multiply, const real* d_blocks_1_add,
                                 real* d_blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    const vec x0 = v_load(d_blocks_1_norm1_multiply + d * 50);
-    const vec x1 = v_load(d_blocks_1_add + d);
-    const vec t2 = v_add(x0, x1);
-    v_store(d_blocks_carry + d * 50, t2);
+    const vec t0 = v_add(v_load(d_blocks_1_norm1_multiply + d * 50), v_load(d_blocks_1_add + d));
+    v_store(d_blocks_carry + d * 50, t0);
   }
 }
 
@@ -1634,19 +1471,15 @@ static void divide_forward_sum_of_batch(const Group& group, real* divide_forward
   vec sum = v_zero();
   if (group.first > 0) sum = v_set(divide_forward_sum[0]);
   for (std::int64_t b = 0; b < group.images; ++b) {
-    const vec x0 = v_set(add[b * 27088]);
-    const vec x1 = v_set(reduce_sum[b * 27088]);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec t0 = v_sub(v_set(add[b * 27088]), v_set(reduce_sum[b * 27088]));
+    sum = v_add(sum, t0);
   }
   v_store_n(divide_forward_sum, sum, 1);
 }
 
 static void divide_forward_train(const std::int64_t batch, const real* divide_forward_sum, real* loss) {
-  const vec x0 = v_set(divide_forward_sum[0]);
-  const vec t1 = v_set(static_cast<real>(batch));
-  const vec t2 = v_div(x0, t1);
-  v_store_n(loss, t2, 1);
+  const vec t0 = v_div(v_set(divide_forward_sum[0]), v_set(static_cast<real>(batch)));
+  v_store_n(loss, t0, 1);
 }
 
 // b < B (summed), classes < CLASSES=10
@@ -1716,17 +1549,13 @@ static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_w
 }
 
 // b < B (summed), i < 1 (summed), d < D=8
-// for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_mlp_0_einsum, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   Accumulators<8> sum = v_zero();
   for (std::int64_t b = begin; b < end; ++b) {
-    unroll<8>([&](auto column) {
-      const vec x0 = v_load(d_mlp_0_einsum + (b * 27088 + column));
-      sum[column] = v_add(sum[column], x0);
-    });
+    unroll<8>([&](auto column) { sum[column] = v_add(sum[column], v_load(d_mlp_0_einsum + (b * 27088 + column))); });
   }
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
@@ -1868,6 +1697,21 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
       const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + column));
       const vec x1 = v_load(blocks_1_norm2_multiply + (b * 27088 + column));
       sum[column] = v_fma(x0, x1, sum[column]);
+    });
+  }
+  unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
+}
+
+// b < B (summed), i < 1 (summed), d < D=8
+static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
+                                                 const real* d_blocks_1_mlp_0_einsum, real* partial) {
+  const std::int64_t begin = group.at(chunk);
+  const std::int64_t end = group.at(chunk + 1);
+  Accumulators<8> sum = v_zero();
+  for (std::int64_t b = begin; b < end; ++b) {
+    unroll<8>([&](auto column) {
+      const vec x0 = v_load(d_blocks_1_mlp_0_einsum + (b * 27088 + column));
+      sum[column] = v_add(sum[column], x0);
     });
   }
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
@@ -2094,11 +1938,9 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
       }
       unroll<4, 2>([&](auto row, auto column) {
         const vec x2 = v_load(blocks_mlp_0_add + (n + column + m * 50 + row * 50));
-        const vec t3 = v_gelu(x2);
-        v_store(d_blocks_mlp_2_copy + (n + column + m * 50 + row * 50), t3);
-        const vec t4 = v_gelu_gradient(x2);
-        const vec t5 = v_mul(sum[row][column], t4);
-        v_store(d_blocks_mlp_1_multiply + (n + column + m * 50 + row * 50), t5);
+        v_store(d_blocks_mlp_2_copy + (n + column + m * 50 + row * 50), v_gelu(x2));
+        v_store(d_blocks_mlp_1_multiply + (n + column + m * 50 + row * 50),
+                v_mul(sum[row][column], v_gelu_gradient(x2)));
       });
     }
   }
@@ -2134,29 +1976,20 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec x1 = v_set(blocks_norm2_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec x0 = v_set(blocks_norm2_weight[d]);
+      const vec t1 = v_mul(v_load(d_blocks_mlp_0_einsum + (n + d * 50)), x0);
+      const vec x2 = v_load(blocks_norm2_multiply + (n + d * 50));
+      sum0 = v_fma(t1, x2, sum0);
+      sum1 = v_fma(v_load(d_blocks_mlp_0_einsum + (n + d * 50)), x0, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_norm2_multiply + (n + d * 50));
-      const vec x5 = v_set(blocks_norm2_weight[d]);
-      const vec x6 = v_set(blocks_norm2_bias[d]);
-      const vec t7 = v_fma(x4, x5, x6);
-      v_store(d_blocks_mlp_0_copy + (n + d * 50), t7);
-      const vec x8 = v_load(blocks_norm2_rsqrt + n);
-      const vec t9 = v_div(sum0, v_set(real(8.0)));
-      const vec x10 = v_load(d_blocks_mlp_0_einsum + (n + d * 50));
-      const vec t11 = v_mul(x10, x5);
-      const vec t12 = v_div(sum1, v_set(real(8.0)));
-      const vec t13 = v_sub(t11, t12);
-      const vec t14 = v_fnma(x4, t9, t13);
-      const vec x15 = v_load(d_blocks_carry + (n + d * 50));
-      const vec t16 = v_fma(x8, t14, x15);
-      v_store(d_blocks_add + (n + d * 50), t16);
+      const vec x3 = v_load(blocks_norm2_multiply + (n + d * 50));
+      const vec x4 = v_set(blocks_norm2_weight[d]);
+      v_store(d_blocks_mlp_0_copy + (n + d * 50), v_fma(x3, x4, v_set(blocks_norm2_bias[d])));
+      const vec t5 = v_mul(v_load(d_blocks_mlp_0_einsum + (n + d * 50)), x4);
+      const vec t6 = v_fnma(x3, v_div(sum0, v_set(real(8.0))), v_sub(t5, v_div(sum1, v_set(real(8.0)))));
+      const vec t7 = v_fma(v_load(blocks_norm2_rsqrt + n), t6, v_load(d_blocks_carry + (n + d * 50)));
+      v_store(d_blocks_add + (n + d * 50), t7);
     }
   }
 }
@@ -2235,16 +2068,12 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
       const vec x4 = v_load(blocks_mhsa_divide_2 + (n + n2 * 50));
       const vec x5 = v_load(d_blocks_mhsa_einsum + (n + n2 * 50));
-      const vec t6 = v_sub(x5, sum0);
-      const vec t7 = v_mul(x4, t6);
-      const vec t8 = v_mul(t7, v_set(real(0.5)));
-      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t8);
-      const vec x9 = v_load(blocks_mhsa_divide + (n + n2 * 50));
-      const vec x10 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
-      const vec t11 = v_sub(x10, sum1);
-      const vec t12 = v_mul(x9, t11);
-      const vec t13 = v_mul(t12, v_set(real(0.5)));
-      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t13);
+      const vec t6 = v_mul(v_mul(x4, v_sub(x5, sum0)), v_set(real(0.5)));
+      v_store(d_blocks_mhsa_multiply + (n + n2 * 50), t6);
+      const vec x7 = v_load(blocks_mhsa_divide + (n + n2 * 50));
+      const vec x8 = v_load(d_blocks_mhsa_einsum_3 + (n + n2 * 50));
+      const vec t9 = v_mul(v_mul(x7, v_sub(x8, sum1)), v_set(real(0.5)));
+      v_store(d_blocks_mhsa_multiply_2 + (n + n2 * 50), t9);
     }
   }
 }
@@ -2307,8 +2136,7 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
     }
     unroll<4, 2>([&](auto row, auto column) {
       const vec x2 = v_load(d_blocks_mhsa_add + (n + column + row * 50));
-      const vec t3 = v_add(x2, sum[row][column]);
-      v_store(d_blocks_norm1_concat + (n + column + row * 50 + 200), t3);
+      v_store(d_blocks_norm1_concat + (n + column + row * 50 + 200), v_add(x2, sum[row][column]));
     });
   }
 }
@@ -2343,26 +2171,17 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
     vec sum0 = v_zero();
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x0 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x1 = v_set(blocks_norm1_weight[d]);
-      const vec t2 = v_mul(x0, x1);
-      const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      sum0 = v_fma(t2, x3, sum0);
-      sum1 = v_fma(x0, x1, sum1);
+      const vec t0 = v_mul(v_load(d_blocks_norm1_concat + (n + d * 50)), v_set(blocks_norm1_weight[d]));
+      const vec x1 = v_load(blocks_norm1_multiply + (n + d * 50));
+      sum0 = v_fma(t0, x1, sum0);
+      sum1 = v_fma(v_load(d_blocks_norm1_concat + (n + d * 50)), v_set(blocks_norm1_weight[d]), sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_norm1_rsqrt + n);
-      const vec x5 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t6 = v_div(sum0, v_set(real(8.0)));
-      const vec x7 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec x8 = v_set(blocks_norm1_weight[d]);
-      const vec t9 = v_mul(x7, x8);
-      const vec t10 = v_div(sum1, v_set(real(8.0)));
-      const vec t11 = v_sub(t9, t10);
-      const vec t12 = v_fnma(x5, t6, t11);
-      const vec x13 = v_load(d_blocks_add + (n + d * 50));
-      const vec t14 = v_fma(x4, t12, x13);
-      v_store(d_blocks_carry_next + (n + d * 50), t14);
+      const vec x2 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec t3 = v_mul(v_load(d_blocks_norm1_concat + (n + d * 50)), v_set(blocks_norm1_weight[d]));
+      const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(8.0))), v_sub(t3, v_div(sum1, v_set(real(8.0)))));
+      const vec t5 = v_fma(v_load(blocks_norm1_rsqrt + n), t4, v_load(d_blocks_add + (n + d * 50)));
+      v_store(d_blocks_carry_next + (n + d * 50), t5);
     }
   }
 }
@@ -2530,11 +2349,8 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     });
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_load(d_blocks_1_mhsa_add + row * 50);
-    const vec t3 = v_add(x2, sum[row]);
-    const vec x4 = v_set(blocks_1_norm1_weight[row + 4]);
-    const vec t5 = v_mul(t3, x4);
-    v_store(d_blocks_1_norm1_concat + (row * 50 + 200), t5);
+    const vec t2 = v_add(v_load(d_blocks_1_mhsa_add + row * 50), sum[row]);
+    v_store(d_blocks_1_norm1_concat + (row * 50 + 200), v_mul(t2, v_set(blocks_1_norm1_weight[row + 4])));
   });
 }
 
@@ -2551,11 +2367,8 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     });
   }
   unroll<4>([&](auto row) {
-    const vec x2 = v_load(d_blocks_1_mhsa_add_2 + row * 50);
-    const vec t3 = v_add(x2, sum[row]);
-    const vec x4 = v_set(blocks_1_norm1_weight[row]);
-    const vec t5 = v_mul(t3, x4);
-    v_store(d_blocks_1_norm1_concat + row * 50, t5);
+    const vec t2 = v_add(v_load(d_blocks_1_mhsa_add_2 + row * 50), sum[row]);
+    v_store(d_blocks_1_norm1_concat + row * 50, v_mul(t2, v_set(blocks_1_norm1_weight[row])));
   });
 }
 
@@ -2564,10 +2377,8 @@ static void blocks_1_norm1_multiply_of_slice_backward(
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 49; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1));
-      const vec x1 = v_set(blocks_1_norm1_weight[k]);
-      const vec t2 = v_mul(x0, x1);
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), t2);
+      const vec t0 = v_mul(v_load(d_blocks_1_mhsa_add_2 + (i + k * 50 + 1)), v_set(blocks_1_norm1_weight[k]));
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 1), t0);
     }
   }
 }
@@ -2577,10 +2388,8 @@ static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, co
                                              real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t i = 0; i < 49; ++i) {
-      const vec x0 = v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1));
-      const vec x1 = v_set(blocks_1_norm1_weight[k + 4]);
-      const vec t2 = v_mul(x0, x1);
-      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), t2);
+      const vec t0 = v_mul(v_load(d_blocks_1_mhsa_add + (i + k * 50 + 1)), v_set(blocks_1_norm1_weight[k + 4]));
+      v_store(d_blocks_1_norm1_concat + (i + k * 50 + 201), t0);
     }
   }
 }
@@ -2599,15 +2408,10 @@ static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load(blocks_1_norm1_rsqrt + n);
-      const vec x3 = v_load(blocks_1_norm1_multiply + (n + d * 50));
-      const vec t4 = v_div(sum0, v_set(real(8.0)));
-      const vec x5 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
-      const vec t6 = v_div(sum1, v_set(real(8.0)));
-      const vec t7 = v_sub(x5, t6);
-      const vec t8 = v_fnma(x3, t4, t7);
-      const vec t9 = v_mul(x2, t8);
-      v_store(d_blocks_1_norm1_multiply + (n + d * 50), t9);
+      const vec x2 = v_load(blocks_1_norm1_multiply + (n + d * 50));
+      const vec x3 = v_load(d_blocks_1_norm1_concat + (n + d * 50));
+      const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(8.0))), v_sub(x3, v_div(sum1, v_set(real(8.0)))));
+      v_store(d_blocks_1_norm1_multiply + (n + d * 50), v_mul(v_load(blocks_1_norm1_rsqrt + n), t4));
     }
   }
 }
@@ -2617,15 +2421,12 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b < batch; ++b) {
-    const vec x0 = v_load_strided(add + b * 20256, 20256, lanes);
-    const vec x1 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
-    const vec t2 = v_sub(x0, x1);
-    sum = v_add(sum, t2);
+    const vec x0 = v_load_strided(reduce_sum + b * 20256, 20256, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 20256, 20256, lanes), x0);
+    sum = v_add(sum, t1);
   }
   const vec all = v_set(v_sum(sum));
-  const vec t3 = v_set(static_cast<real>(batch));
-  const vec t4 = v_div_one(all, t3);
-  v_store_n(loss, t4, 1);
+  v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
@@ -2644,9 +2445,8 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
       }
       unroll<4, 2>([&](auto row, auto column) {
         const vec x2 = v_load(blocks_mlp_0_add + (n + column + m * 50 + row * 50));
-        const vec t3 = v_gelu_gradient(x2);
-        const vec t4 = v_mul(sum[row][column], t3);
-        v_store(d_blocks_mlp_1_multiply + (n + column + m * 50 + row * 50), t4);
+        v_store(d_blocks_mlp_1_multiply + (n + column + m * 50 + row * 50),
+                v_mul(sum[row][column], v_gelu_gradient(x2)));
       });
     }
   }
@@ -2667,12 +2467,10 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_set(blocks_norm1_weight[row + 4]);
+      const vec x3 = v_set(blocks_norm1_weight[row + 4]);
       unroll<2>([&](auto column) {
         const vec x2 = v_load(d_blocks_mhsa_add + (n + column + row * 50));
-        const vec t3 = v_add(x2, sum[row][column]);
-        const vec t5 = v_mul(t3, x4);
-        v_store(d_blocks_norm1_concat + (n + column + row * 50 + 200), t5);
+        v_store(d_blocks_norm1_concat + (n + column + row * 50 + 200), v_mul(v_add(x2, sum[row][column]), x3));
       });
     });
   }
@@ -2693,12 +2491,10 @@ static void blocks_mhsa_q_mappings_0_backward(
       });
     }
     unroll<4>([&](auto row) {
-      const vec x4 = v_set(blocks_norm1_weight[row]);
+      const vec x3 = v_set(blocks_norm1_weight[row]);
       unroll<2>([&](auto column) {
         const vec x2 = v_load(d_blocks_mhsa_add_2 + (n + column + row * 50));
-        const vec t3 = v_add(x2, sum[row][column]);
-        const vec t5 = v_mul(t3, x4);
-        v_store(d_blocks_norm1_concat + (n + column + row * 50), t5);
+        v_store(d_blocks_norm1_concat + (n + column + row * 50), v_mul(v_add(x2, sum[row][column]), x3));
       });
     });
   }
@@ -2718,16 +2514,11 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
       sum1 = v_add(sum1, x0);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x2 = v_load(blocks_norm1_rsqrt + n);
-      const vec x3 = v_load(blocks_norm1_multiply + (n + d * 50));
-      const vec t4 = v_div(sum0, v_set(real(8.0)));
-      const vec x5 = v_load(d_blocks_norm1_concat + (n + d * 50));
-      const vec t6 = v_div(sum1, v_set(real(8.0)));
-      const vec t7 = v_sub(x5, t6);
-      const vec t8 = v_fnma(x3, t4, t7);
-      const vec x9 = v_load(d_blocks_add + (n + d * 50));
-      const vec t10 = v_fma(x2, t8, x9);
-      v_store(d_blocks_carry_next + (n + d * 50), t10);
+      const vec x2 = v_load(blocks_norm1_multiply + (n + d * 50));
+      const vec x3 = v_load(d_blocks_norm1_concat + (n + d * 50));
+      const vec t4 = v_fnma(x2, v_div(sum0, v_set(real(8.0))), v_sub(x3, v_div(sum1, v_set(real(8.0)))));
+      const vec t5 = v_fma(v_load(blocks_norm1_rsqrt + n), t4, v_load(d_blocks_add + (n + d * 50)));
+      v_store(d_blocks_carry_next + (n + d * 50), t5);
     }
   }
 }
@@ -2783,24 +2574,15 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
                    real* moment1_2, const real* moment2, real* moment2_2, const real* second_correction,
                    const real* learning_rate_corrected, const real* parameters, real* parameters_2) {
   for (std::int64_t p = begin; p < end; ++p) {
-    const vec x0 = v_load(moment1 + p);
-    const vec x1 = v_load(gradients + p);
-    const vec t2 = v_mul(x1, v_set(real(0.09999999999999998)));
-    const vec t3 = v_fma(x0, v_set(real(0.9)), t2);
-    v_store(moment1_2 + p, t3);
-    const vec x4 = v_load(moment2 + p);
-    const vec t5 = v_mul(x1, x1);
-    const vec t6 = v_mul(t5, v_set(real(0.0010000000000000009)));
-    const vec t7 = v_fma(x4, v_set(real(0.999)), t6);
-    v_store(moment2_2 + p, t7);
-    const vec t8 = v_sqrt(t7);
-    const vec x9 = v_set(second_correction[0]);
-    const vec t10 = v_fma(t8, x9, v_set(real(1e-08)));
-    const vec t11 = v_div(t3, t10);
-    const vec x12 = v_set(learning_rate_corrected[0]);
-    const vec x13 = v_load(parameters + p);
-    const vec t14 = v_fnma(t11, x12, x13);
-    v_store(parameters_2 + p, t14);
+    const vec x0 = v_load(gradients + p);
+    const vec t1 = v_fma(v_load(moment1 + p), v_set(real(0.9)), v_mul(x0, v_set(real(0.09999999999999998))));
+    v_store(moment1_2 + p, t1);
+    const vec t2 = v_mul(v_mul(x0, x0), v_set(real(0.0010000000000000009)));
+    const vec t3 = v_fma(v_load(moment2 + p), v_set(real(0.999)), t2);
+    v_store(moment2_2 + p, t3);
+    const vec t4 = v_fma(v_sqrt(t3), v_set(second_correction[0]), v_set(real(1e-08)));
+    const vec t5 = v_fnma(v_div(t1, t4), v_set(learning_rate_corrected[0]), v_load(parameters + p));
+    v_store(parameters_2 + p, t5);
   }
 }
 
@@ -2842,25 +2624,17 @@ static void linear_mapper_add_forward(const real* linear_mapper_einsum, const re
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 49; ++n) {
-      const vec x0 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x1 = v_set(linear_mapper_bias[d]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
+      const vec t0 = v_add(v_load(linear_mapper_einsum + (n + d * 49)), v_set(linear_mapper_bias[d]));
+      sum0 = v_add(sum0, v_max(t0, v_neg(t0)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t5 = v_mul(row0, v_set(real(0.002551020408163265)));
-  v_store_n(magnitude_0, t5, 1);
+  v_store_n(magnitude_0, v_mul(row0, v_set(real(0.002551020408163265))), 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 49; ++n) {
-      const vec x6 = v_load(linear_mapper_einsum + (n + d * 49));
-      const vec x7 = v_set(linear_mapper_bias[d]);
-      const vec t8 = v_add(x6, x7);
-      const vec x9 = v_load(sinusoidal_50x8 + (n + d * 50 + 1));
-      const vec t10 = v_add(t8, x9);
-      v_store(concat + (n + d * 50 + 1), t10);
+      const vec t1 = v_add(v_load(linear_mapper_einsum + (n + d * 49)), v_set(linear_mapper_bias[d]));
+      const vec t2 = v_add(t1, v_load(sinusoidal_50x8 + (n + d * 50 + 1)));
+      v_store(concat + (n + d * 50 + 1), t2);
     }
   }
 }
@@ -2871,23 +2645,17 @@ static void inspect_multiply(const real* concat, real* magnitude_1) {
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_load(concat + (n + d * 50));
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
+      sum0 = v_add(sum0, v_max(x0, v_neg(x0)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
-  const vec t3 = v_mul(row0, v_set(real(0.0025)));
-  v_store_n(magnitude_1, t3, 1);
+  v_store_n(magnitude_1, v_mul(row0, v_set(real(0.0025))), 1);
 }
 
 // b < B, n < N+1=50, d < D=8
 static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) {
-    for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load(concat + (n + d * 50));
-      v_store(blocks_carry + (n + d * 50), x0);
-    }
+    for (std::int64_t n = 0; n < 50; ++n) v_store(blocks_carry + (n + d * 50), v_load(concat + (n + d * 50)));
   }
 }
 
@@ -2905,25 +2673,16 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
     vec sum1 = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
       const vec x1 = v_load(blocks_carry + (n + d * 50));
-      const vec t2 = v_div(sum0, v_set(real(8.0)));
-      const vec t3 = v_sub(x1, t2);
-      sum1 = v_fma(t3, t3, sum1);
+      const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+      sum1 = v_fma(t2, t2, sum1);
     }
     for (std::int64_t d = 0; d < 8; ++d) {
-      const vec x4 = v_load(blocks_carry + (n + d * 50));
-      const vec t5 = v_div(sum0, v_set(real(8.0)));
-      const vec t6 = v_sub(x4, t5);
-      const vec t7 = v_div(sum1, v_set(real(8.0)));
-      const vec t8 = v_add(t7, v_set(real(1e-05)));
-      const vec t9 = v_rsqrt(t8);
-      const vec t10 = v_mul(t6, t9);
-      const vec x11 = v_set(blocks_norm1_weight[d]);
-      const vec x12 = v_set(blocks_norm1_bias[d]);
-      const vec t13 = v_fma(t10, x11, x12);
-      v_store(blocks_norm1_add + (n + d * 50), t13);
-      const vec t14 = v_neg(t13);
-      const vec t15 = v_max(t13, t14);
-      v_store(blocks_norm1_maximum + (n + d * 50), t15);
+      const vec x3 = v_load(blocks_carry + (n + d * 50));
+      const vec t4 = v_sub(x3, v_div(sum0, v_set(real(8.0))));
+      const vec t5 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+      const vec t6 = v_fma(v_mul(t4, v_rsqrt(t5)), v_set(blocks_norm1_weight[d]), v_set(blocks_norm1_bias[d]));
+      v_store(blocks_norm1_add + (n + d * 50), t6);
+      v_store(blocks_norm1_maximum + (n + d * 50), v_max(t6, v_neg(t6)));
     }
   }
 }
@@ -2971,59 +2730,45 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
   for (std::int64_t n = 0; n < 50; ++n) {
     vec most0 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x0 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t1 = v_mul(x0, v_set(real(0.5)));
-      most0 = v_max(most0, t1);
+      const vec t0 = v_mul(v_load(blocks_mhsa_einsum_3 + (n * 50 + n2)), v_set(real(0.5)));
+      most0 = v_max(most0, t0);
     }
     const vec row0 = v_set(v_max_lane(most0));
     vec sum1 = v_zero();
     vec most2 = v_set(-INFINITY);
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x2 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t3 = v_fms(x2, v_set(real(0.5)), row0);
-      const vec t4 = v_exp(t3);
-      sum1 = v_add(sum1, t4);
-      v_store(attention_0 + (n * 50 + n2), t4);
-      const vec x5 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t6 = v_mul(x5, v_set(real(0.5)));
-      most2 = v_max(most2, t6);
+      const vec t1 = v_fms(v_load(blocks_mhsa_einsum_3 + (n * 50 + n2)), v_set(real(0.5)), row0);
+      const vec t2 = v_exp(t1);
+      sum1 = v_add(sum1, t2);
+      v_store(attention_0 + (n * 50 + n2), t2);
+      const vec t3 = v_mul(v_load(blocks_mhsa_einsum_4 + (n * 50 + n2)), v_set(real(0.5)));
+      most2 = v_max(most2, t3);
     }
     const vec row1 = v_set(v_sum(sum1));
     const vec row2 = v_set(v_max_lane(most2));
     vec sum3 = v_zero();
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x7 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t8 = v_fms(x7, v_set(real(0.5)), row2);
-      const vec t9 = v_exp(t8);
-      sum3 = v_add(sum3, t9);
-      v_store(attention_1 + (n * 50 + n2), t9);
+      const vec t4 = v_fms(v_load(blocks_mhsa_einsum_4 + (n * 50 + n2)), v_set(real(0.5)), row2);
+      const vec t5 = v_exp(t4);
+      sum3 = v_add(sum3, t5);
+      v_store(attention_1 + (n * 50 + n2), t5);
     }
     const vec row3 = v_set(v_sum(sum3));
     for (std::int64_t n2 = 0; n2 < 50; ++n2) {
-      const vec x10 = v_load(attention_0 + (n * 50 + n2));
-      const vec t11 = v_div_one(v_set(real(1.0)), row1);
-      const vec t12 = v_mul(x10, t11);
-      v_store(attention_0 + (n * 50 + n2), t12);
-      const vec x13 = v_load(blocks_mhsa_einsum_3 + (n * 50 + n2));
-      const vec t14 = v_fms(x13, v_set(real(0.5)), row0);
-      const vec t15 = v_exp(t14);
-      const vec t16 = v_div_one(v_set(real(1.0)), row1);
-      const vec t17 = v_mul(t15, t16);
-      const vec t18 = v_neg(t17);
-      const vec t19 = v_max(t17, t18);
-      v_store(blocks_mhsa_maximum + (n * 50 + n2), t19);
-      const vec x20 = v_load(attention_1 + (n * 50 + n2));
-      const vec t21 = v_div_one(v_set(real(1.0)), row3);
-      const vec t22 = v_mul(x20, t21);
-      v_store(attention_1 + (n * 50 + n2), t22);
-      const vec x23 = v_load(blocks_mhsa_einsum_4 + (n * 50 + n2));
-      const vec t24 = v_fms(x23, v_set(real(0.5)), row2);
-      const vec t25 = v_exp(t24);
-      const vec t26 = v_div_one(v_set(real(1.0)), row3);
-      const vec t27 = v_mul(t25, t26);
-      const vec t28 = v_neg(t27);
-      const vec t29 = v_max(t27, t28);
-      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), t29);
+      const vec t6 = v_div_one(v_set(real(1.0)), row1);
+      v_store(attention_0 + (n * 50 + n2), v_mul(v_load(attention_0 + (n * 50 + n2)), t6));
+      const vec t7 = v_fms(v_load(blocks_mhsa_einsum_3 + (n * 50 + n2)), v_set(real(0.5)), row0);
+      const vec t8 = v_exp(t7);
+      const vec t9 = v_div_one(v_set(real(1.0)), row1);
+      const vec t10 = v_mul(t8, t9);
+      v_store(blocks_mhsa_maximum + (n * 50 + n2), v_max(t10, v_neg(t10)));
+      const vec t11 = v_div_one(v_set(real(1.0)), row3);
+      v_store(attention_1 + (n * 50 + n2), v_mul(v_load(attention_1 + (n * 50 + n2)), t11));
+      const vec t12 = v_fms(v_load(blocks_mhsa_einsum_4 + (n * 50 + n2)), v_set(real(0.5)), row2);
+      const vec t13 = v_exp(t12);
+      const vec t14 = v_div_one(v_set(real(1.0)), row3);
+      const vec t15 = v_mul(t13, t14);
+      v_store(blocks_mhsa_maximum_2 + (n * 50 + n2), v_max(t15, v_neg(t15)));
     }
   }
 }
@@ -3043,10 +2788,8 @@ static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const 
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec t2 = v_mul(row0, v_set(real(0.0004)));
-  v_store_n(magnitude_5, t2, 1);
-  const vec t3 = v_mul(row1, v_set(real(0.0004)));
-  v_store_n(magnitude_10, t3, 1);
+  v_store_n(magnitude_5, v_mul(row0, v_set(real(0.0004))), 1);
+  v_store_n(magnitude_10, v_mul(row1, v_set(real(0.0004))), 1);
 }
 
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
@@ -3067,9 +2810,8 @@ static void blocks_mhsa_weighted_values_forward_inspect(
     }
     unroll<4, 2>([&](auto row, auto column) {
       v_store(blocks_mhsa_einsum + (n + column + row * 50), sum[row][column]);
-      const vec x2 = v_load(blocks_carry + (n + column + row * 50));
-      const vec t3 = v_add(x2, sum[row][column]);
-      v_store(blocks_concat + (n + column + row * 50), t3);
+      const vec t2 = v_add(v_load(blocks_carry + (n + column + row * 50)), sum[row][column]);
+      v_store(blocks_concat + (n + column + row * 50), t2);
     });
   }
 }
@@ -3093,8 +2835,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
     unroll<4, 2>([&](auto row, auto column) {
       v_store(blocks_mhsa_einsum_2 + (n + column + row * 50), sum[row][column]);
       const vec x2 = v_load(blocks_carry + (n + column + row * 50 + 200));
-      const vec t3 = v_add(x2, sum[row][column]);
-      v_store(blocks_concat + (n + column + row * 50 + 200), t3);
+      v_store(blocks_concat + (n + column + row * 50 + 200), v_add(x2, sum[row][column]));
     });
   }
 }
@@ -3117,37 +2858,21 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   for (std::int64_t k = 0; k < 4; ++k) {
     for (std::int64_t n = 0; n < 50; ++n) {
       const vec x0 = v_load(blocks_mhsa_q_mappings_0_add + (n + k * 50));
-      const vec t1 = v_neg(x0);
-      const vec t2 = v_max(x0, t1);
-      sum0 = v_add(sum0, t2);
-      const vec x3 = v_load(blocks_mhsa_k_mappings_0_add + (n + k * 50));
-      const vec t4 = v_neg(x3);
-      const vec t5 = v_max(x3, t4);
-      sum1 = v_add(sum1, t5);
-      const vec x6 = v_load(blocks_mhsa_v_mappings_0_add + (n + k * 50));
-      const vec t7 = v_neg(x6);
-      const vec t8 = v_max(x6, t7);
-      sum2 = v_add(sum2, t8);
-      const vec x9 = v_load(blocks_mhsa_einsum + (n + k * 50));
-      const vec t10 = v_neg(x9);
-      const vec t11 = v_max(x9, t10);
-      sum3 = v_add(sum3, t11);
-      const vec x12 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
-      const vec t13 = v_neg(x12);
-      const vec t14 = v_max(x12, t13);
-      sum4 = v_add(sum4, t14);
-      const vec x15 = v_load(blocks_mhsa_k_mappings_1_add + (n + k * 50));
-      const vec t16 = v_neg(x15);
-      const vec t17 = v_max(x15, t16);
-      sum5 = v_add(sum5, t17);
-      const vec x18 = v_load(blocks_mhsa_v_mappings_1_add + (n + k * 50));
-      const vec t19 = v_neg(x18);
-      const vec t20 = v_max(x18, t19);
-      sum6 = v_add(sum6, t20);
-      const vec x21 = v_load(blocks_mhsa_einsum_2 + (n + k * 50));
-      const vec t22 = v_neg(x21);
-      const vec t23 = v_max(x21, t22);
-      sum7 = v_add(sum7, t23);
+      sum0 = v_add(sum0, v_max(x0, v_neg(x0)));
+      const vec x1 = v_load(blocks_mhsa_k_mappings_0_add + (n + k * 50));
+      sum1 = v_add(sum1, v_max(x1, v_neg(x1)));
+      const vec x2 = v_load(blocks_mhsa_v_mappings_0_add + (n + k * 50));
+      sum2 = v_add(sum2, v_max(x2, v_neg(x2)));
+      const vec x3 = v_load(blocks_mhsa_einsum + (n + k * 50));
+      sum3 = v_add(sum3, v_max(x3, v_neg(x3)));
+      const vec x4 = v_load(blocks_mhsa_q_mappings_1_add + (n + k * 50));
+      sum4 = v_add(sum4, v_max(x4, v_neg(x4)));
+      const vec x5 = v_load(blocks_mhsa_k_mappings_1_add + (n + k * 50));
+      sum5 = v_add(sum5, v_max(x5, v_neg(x5)));
+      const vec x6 = v_load(blocks_mhsa_v_mappings_1_add + (n + k * 50));
+      sum6 = v_add(sum6, v_max(x6, v_neg(x6)));
+      const vec x7 = v_load(blocks_mhsa_einsum_2 + (n + k * 50));
+      sum7 = v_add(sum7, v_max(x7, v_neg(x7)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
@@ -3158,22 +2883,14 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   const vec row5 = v_set(v_sum(sum5));
   const vec row6 = v_set(v_sum(sum6));
   const vec row7 = v_set(v_sum(sum7));
-  const vec t24 = v_mul(row0, v_set(real(0.005)));
-  v_store_n(magnitude_3, t24, 1);
-  const vec t25 = v_mul(row1, v_set(real(0.005)));
-  v_store_n(magnitude_4, t25, 1);
-  const vec t26 = v_mul(row2, v_set(real(0.005)));
-  v_store_n(magnitude_6, t26, 1);
-  const vec t27 = v_mul(row3, v_set(real(0.005)));
-  v_store_n(magnitude_7, t27, 1);
-  const vec t28 = v_mul(row4, v_set(real(0.005)));
-  v_store_n(magnitude_8, t28, 1);
-  const vec t29 = v_mul(row5, v_set(real(0.005)));
-  v_store_n(magnitude_9, t29, 1);
-  const vec t30 = v_mul(row6, v_set(real(0.005)));
-  v_store_n(magnitude_11, t30, 1);
-  const vec t31 = v_mul(row7, v_set(real(0.005)));
-  v_store_n(magnitude_12, t31, 1);
+  v_store_n(magnitude_3, v_mul(row0, v_set(real(0.005))), 1);
+  v_store_n(magnitude_4, v_mul(row1, v_set(real(0.005))), 1);
+  v_store_n(magnitude_6, v_mul(row2, v_set(real(0.005))), 1);
+  v_store_n(magnitude_7, v_mul(row3, v_set(real(0.005))), 1);
+  v_store_n(magnitude_8, v_mul(row4, v_set(real(0.005))), 1);
+  v_store_n(magnitude_9, v_mul(row5, v_set(real(0.005))), 1);
+  v_store_n(magnitude_11, v_mul(row6, v_set(real(0.005))), 1);
+  v_store_n(magnitude_12, v_mul(row7, v_set(real(0.005))), 1);
 }
 
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
@@ -3204,31 +2921,21 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
   vec sum1 = v_zero();
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x1 = v_set(blocks_mlp_0_bias[m]);
-      const vec t2 = v_add(x0, x1);
-      const vec t3 = v_neg(t2);
-      const vec t4 = v_max(t2, t3);
-      sum0 = v_add(sum0, t4);
-      const vec t5 = v_gelu(t2);
-      const vec t6 = v_neg(t5);
-      const vec t7 = v_max(t5, t6);
-      sum1 = v_add(sum1, t7);
+      const vec t0 = v_add(v_load(blocks_mlp_0_einsum + (n + m * 50)), v_set(blocks_mlp_0_bias[m]));
+      sum0 = v_add(sum0, v_max(t0, v_neg(t0)));
+      const vec t1 = v_gelu(t0);
+      sum1 = v_add(sum1, v_max(t1, v_neg(t1)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_sum(sum1));
-  const vec t8 = v_mul(row0, v_set(real(0.000625)));
-  v_store_n(magnitude_15, t8, 1);
-  const vec t9 = v_mul(row1, v_set(real(0.000625)));
-  v_store_n(magnitude_16, t9, 1);
+  v_store_n(magnitude_15, v_mul(row0, v_set(real(0.000625))), 1);
+  v_store_n(magnitude_16, v_mul(row1, v_set(real(0.000625))), 1);
   for (std::int64_t m = 0; m < 32; ++m) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x10 = v_load(blocks_mlp_0_einsum + (n + m * 50));
-      const vec x11 = v_set(blocks_mlp_0_bias[m]);
-      const vec t12 = v_add(x10, x11);
-      const vec t13 = v_gelu(t12);
-      v_store(blocks_mlp_1_gelu + (n + m * 50), t13);
+      const vec t2 = v_add(v_load(blocks_mlp_0_einsum + (n + m * 50)), v_set(blocks_mlp_0_bias[m]));
+      const vec t3 = v_gelu(t2);
+      v_store(blocks_mlp_1_gelu + (n + m * 50), t3);
     }
   }
 }
@@ -3266,24 +2973,14 @@ static void blocks_norm1_multiply_forward(
   vec sum4 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x0 = v_load(blocks_norm1_maximum + (n + d * 50));
-      sum0 = v_add(sum0, x0);
-      const vec x1 = v_load(blocks_concat + (n + d * 50));
-      const vec t2 = v_neg(x1);
-      const vec t3 = v_max(x1, t2);
-      sum1 = v_add(sum1, t3);
-      const vec x4 = v_load(blocks_norm2_maximum + (n + d * 50));
-      sum2 = v_add(sum2, x4);
-      const vec x5 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x6 = v_set(blocks_mlp_2_bias[d]);
-      const vec t7 = v_add(x5, x6);
-      const vec t8 = v_neg(t7);
-      const vec t9 = v_max(t7, t8);
-      sum3 = v_add(sum3, t9);
-      const vec t10 = v_add(x1, t7);
-      const vec t11 = v_neg(t10);
-      const vec t12 = v_max(t10, t11);
-      sum4 = v_add(sum4, t12);
+      sum0 = v_add(sum0, v_load(blocks_norm1_maximum + (n + d * 50)));
+      const vec x0 = v_load(blocks_concat + (n + d * 50));
+      sum1 = v_add(sum1, v_max(x0, v_neg(x0)));
+      sum2 = v_add(sum2, v_load(blocks_norm2_maximum + (n + d * 50)));
+      const vec t1 = v_add(v_load(blocks_mlp_2_einsum + (n + d * 50)), v_set(blocks_mlp_2_bias[d]));
+      sum3 = v_add(sum3, v_max(t1, v_neg(t1)));
+      const vec t2 = v_add(x0, t1);
+      sum4 = v_add(sum4, v_max(t2, v_neg(t2)));
     }
   }
   const vec row0 = v_set(v_sum(sum0));
@@ -3291,24 +2988,17 @@ static void blocks_norm1_multiply_forward(
   const vec row2 = v_set(v_sum(sum2));
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
-  const vec t13 = v_mul(row0, v_set(real(0.0025)));
-  v_store_n(magnitude_2, t13, 1);
-  const vec t14 = v_mul(row1, v_set(real(0.0025)));
-  v_store_n(magnitude_13, t14, 1);
-  const vec t15 = v_mul(row2, v_set(real(0.0025)));
-  v_store_n(magnitude_14, t15, 1);
-  const vec t16 = v_mul(row3, v_set(real(0.0025)));
-  v_store_n(magnitude_17, t16, 1);
-  const vec t17 = v_mul(row4, v_set(real(0.0025)));
-  v_store_n(magnitude_18, t17, 1);
+  v_store_n(magnitude_2, v_mul(row0, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_13, v_mul(row1, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_14, v_mul(row2, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_17, v_mul(row3, v_set(real(0.0025))), 1);
+  v_store_n(magnitude_18, v_mul(row4, v_set(real(0.0025))), 1);
   for (std::int64_t d = 0; d < 8; ++d) {
     for (std::int64_t n = 0; n < 50; ++n) {
-      const vec x18 = v_load(blocks_concat + (n + d * 50));
-      const vec x19 = v_load(blocks_mlp_2_einsum + (n + d * 50));
-      const vec x20 = v_set(blocks_mlp_2_bias[d]);
-      const vec t21 = v_add(x19, x20);
-      const vec t22 = v_add(x18, t21);
-      v_store(blocks_carry_next + (n + d * 50), t22);
+      const vec x3 = v_load(blocks_concat + (n + d * 50));
+      const vec t4 = v_add(v_load(blocks_mlp_2_einsum + (n + d * 50)), v_set(blocks_mlp_2_bias[d]));
+      const vec t5 = v_add(x3, t4);
+      v_store(blocks_carry_next + (n + d * 50), t5);
     }
   }
 }
@@ -3334,44 +3024,30 @@ static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* 
   vec sum0 = v_zero();
   vec most1 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x0 = v_load(mlp_0_einsum + classes);
-    const vec x1 = v_load(mlp_0_bias + classes);
-    const vec t2 = v_add(x0, x1);
-    const vec t3 = v_neg(t2);
-    const vec t4 = v_max(t2, t3);
-    sum0 = v_add(sum0, t4);
-    most1 = v_max(most1, t2);
+    const vec t0 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    sum0 = v_add(sum0, v_max(t0, v_neg(t0)));
+    most1 = v_max(most1, t0);
   }
   const vec row0 = v_set(v_sum(sum0));
   const vec row1 = v_set(v_max_lane(most1));
   vec sum2 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x5 = v_load(mlp_0_einsum + classes);
-    const vec x6 = v_load(mlp_0_bias + classes);
-    const vec t7 = v_add(x5, x6);
-    const vec t8 = v_sub(t7, row1);
-    const vec t9 = v_exp(t8);
-    sum2 = v_add(sum2, t9);
+    const vec t1 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t2 = v_exp(v_sub(t1, row1));
+    sum2 = v_add(sum2, t2);
   }
   const vec row2 = v_set(v_sum(sum2));
   vec sum3 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec x10 = v_load(mlp_0_einsum + classes);
-    const vec x11 = v_load(mlp_0_bias + classes);
-    const vec t12 = v_add(x10, x11);
-    const vec t13 = v_sub(t12, row1);
-    const vec t14 = v_exp(t13);
-    const vec t15 = v_div_one(v_set(real(1.0)), row2);
-    const vec t16 = v_mul(t14, t15);
-    const vec t17 = v_neg(t16);
-    const vec t18 = v_max(t16, t17);
-    sum3 = v_add(sum3, t18);
+    const vec t3 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t4 = v_exp(v_sub(t3, row1));
+    const vec t5 = v_div_one(v_set(real(1.0)), row2);
+    const vec t6 = v_mul(t4, t5);
+    sum3 = v_add(sum3, v_max(t6, v_neg(t6)));
   }
   const vec row3 = v_set(v_sum(sum3));
-  const vec t19 = v_mul(row0, v_set(real(0.1)));
-  v_store_n(magnitude_19, t19, 1);
-  const vec t20 = v_mul(row3, v_set(real(0.1)));
-  v_store_n(magnitude_20, t20, 1);
+  v_store_n(magnitude_19, v_mul(row0, v_set(real(0.1))), 1);
+  v_store_n(magnitude_20, v_mul(row3, v_set(real(0.1))), 1);
 }
 
 // b < B, d < D=8
@@ -3978,7 +3654,7 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
                                              scratch + 4096);
       blocks_1_norm2_weight_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
                                              scratch + 11808);
-      blocks_1_mlp_2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
+      blocks_1_norm2_bias_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, scratch + 11936);
       blocks_1_mhsa_q_mappings_1_bias_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, scratch + 12320);
       blocks_1_mhsa_q_mappings_1_weight_gradient_partial(chunk, group, d_blocks_1_mhsa_einsum_4, blocks_1_norm1_add,
                                                          scratch + 9984);

@@ -199,7 +199,7 @@ TEST(TreePrint, WritesAFunctionThatCallsALambdaAgainAndAgainWithoutNamesThatNoth
   EXPECT_EQ(print({each("each_image", "", name("batch"), {{"const Team&", "team"}},
                         {each("team.alone", "", nullptr, {}, {uses("i")})})},
                   1),
-            "  each_image(batch, [&](const Team& team) {\n    team.alone([&] { f(i); });\n  });\n");
+            "  each_image(batch, [&](const Team& team) { team.alone([&] { f(i); }); });\n");
 }
 
 TEST(TreePrint, WritesWhatADeclarationIsBehindItOrAboveItWhereTheLineWouldBeTooLong) {

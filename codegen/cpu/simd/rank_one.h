@@ -11,8 +11,7 @@ template <int tail, int rows, int vectors>
 [[gnu::always_inline]] static inline void rank_one_update(Accumulators<rows, vectors>& sum, const real* a,
                                                           std::int64_t apart, const real* b) {
   vec x[vectors];
-  unroll<vectors>(
-      [&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
+  unroll<vectors>([&](std::int64_t j) { x[j] = v_load_some(b + j * lanes, tail && j + 1 == vectors ? tail : lanes); });
   unroll<rows>([&](std::int64_t i) {
     const vec each = v_set(a[i * apart]);
     unroll<vectors>([&](std::int64_t j) { sum[i][j] = v_fma(each, x[j], sum[i][j]); });
