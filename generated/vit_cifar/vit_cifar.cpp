@@ -459,7 +459,7 @@ const char* vit_cifar_summary(void) {
     "  forward scratch bytes            465,920 * B                             59,637,760\n"
     "  evaluate scratch bytes           465,920 * B                             59,637,760\n"
     "  loss_and_gradients scratch bytes 1,132,608 + 5,296,960 * A               43,508,288\n"
-    "  input_gradient scratch bytes     3,810,240 * B                           487,710,720\n"
+    "  input_gradient scratch bytes     3,741,120 * B                           478,863,360\n"
     "  inspect scratch bytes            599,040 * B                             76,677,120\n"
     "  embed scratch bytes              465,920 * B                             59,637,760\n"
     "  forward bytes in all             12,780,608 + 478,248 * B                73,996,352\n"

@@ -48,7 +48,7 @@ typedef struct tessera_parameter {
 #define VIT_CIFAR_FORWARD_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
 #define VIT_CIFAR_EVALUATE_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
 #define VIT_CIFAR_TRAIN_SCRATCH_BYTES(at_once) (INT64_C(1132608) + INT64_C(5296960) * (int64_t)(at_once))
-#define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3810240) * (int64_t)(batch))
+#define VIT_CIFAR_INPUT_GRADIENT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(3741120) * (int64_t)(batch))
 #define VIT_CIFAR_INSPECT_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(599040) * (int64_t)(batch))
 #define VIT_CIFAR_EMBED_SCRATCH_BYTES(batch) (INT64_C(0) + INT64_C(465920) * (int64_t)(batch))
 

@@ -248,16 +248,24 @@ struct RowStatistic {
   n == lanes ? v_store(p, x) : v_store_n(p, x, n);
 }
 
-/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it
-/// (so that one addition need not wait for another), and its lanes, a constant once f is inlined.
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it,
+/// so that one addition need not wait for another, and its lanes, a constant once f is inlined. `end`, if it is not n,
+/// ends whole turns of the accumulators: vectors behind it are left out.
 template <int n, int ways, class F>
-[[gnu::always_inline]] static inline void along_row(const F& f) {
+[[gnu::always_inline]] static inline void along_row(std::int64_t end, const F& f) {
   constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
   constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
-  for (std::int64_t i = 0; i < rest; i += turn) unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  for (std::int64_t i = 0; i < std::min(end, rest); i += turn)
+    unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  if (end <= rest) return;
   if constexpr (rest < whole)
     unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
   if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
+}
+/// The same of all vectors.
+template <int n, int ways, class F>
+[[gnu::always_inline]] static inline void along_row(const F& f) {
+  along_row<n, ways>(n, f);
 }
 // Of its last vector, with `other`, which changes nothing, in the lanes that are not in use.
 [[maybe_unused]] static inline vec v_keep_some(vec x, int n, real other) {
@@ -1272,7 +1280,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
 }
 
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
-// for 2 kernels of the plan, of which this is the first
+// for 3 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_out_proj_forward(
     const Team& team, real* transformer_blocks_5_attention_out_proj_einsum,
     const real* transformer_blocks_5_attention_rearrange,
@@ -1501,13 +1509,6 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
     const vec t0 = v_add(v_load(cls_token + d), v_load(pos_embed + d));
     const vec t1 = v_keep(random, 0, image * 16640 + d, 1, 858993459, real(1.25));
     v_store(transformer_blocks_carry + d, v_mul(t0, t1));
-  }
-}
-
-// i < 1, b < B, h < H=8, i2 < 64, k < K=32
-static void transformer_blocks_5_attention_copy_backward(real* d_transformer_blocks_5_attention_rearrange) {
-  for (std::int64_t i2 = 0; i2 < 64; ++i2) {
-    v_fill(d_transformer_blocks_5_attention_rearrange + (i2 * 768 + 768), 1, 256, real(0.0));
   }
 }
 
@@ -1811,11 +1812,69 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   team.wait();
 }
 
+// b < B, n < N+1=65, d < D=256 (row); lanes along d
+static void transformer_blocks_5_norm1_backward(
+    const real* transformer_blocks_carry_next, real* transformer_blocks_5_norm1_rsqrt,
+    real* transformer_blocks_5_norm1_multiply, const real* transformer_blocks_5_norm1_weight,
+    const real* transformer_blocks_5_norm1_bias, real* transformer_blocks_5_norm1_add,
+    real* d_transformer_blocks_5_attention_copy) {
+  for (std::int64_t top = 0; top < 65; top += 8) {
+    const std::int64_t bottom = std::min<std::int64_t>(65, top + 8);
+    real of_row3s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      Accumulators<4> sum0 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        const vec x0 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        sum0[way] = v_add(sum0[way], x0);
+      });
+      const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+      of_row3s[n - top] = v_one(v_div_one(row0, v_set(real(256.0))));
+    }
+    real of_row10s[8];
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec of_row3 = v_set(of_row3s[n - top]);
+      Accumulators<4> sum1 = v_zero();
+      along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+        v_fetch_near(transformer_blocks_carry_next, n * 256 + d + 2048);
+        const vec x1 = v_load(transformer_blocks_carry_next + (n * 256 + d));
+        const vec t2 = v_sub(x1, of_row3);
+        sum1[way] = v_fma(t2, t2, sum1[way]);
+      });
+      const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+      const vec t3 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+      const vec t4 = v_rsqrt_one(t3);
+      of_row10s[n - top] = v_one(t4);
+    }
+    for (std::int64_t n = top; n < bottom; ++n) {
+      const vec of_row10 = v_set(of_row10s[n - top]);
+      v_store_n(transformer_blocks_5_norm1_rsqrt + n, of_row10, 1);
+    }
+    const auto pass3 = [&]<int rows>(Constant<rows>, const std::int64_t n) __attribute__((always_inline)) {
+      const RowStatistic<rows> of_row3 = of_row3s + (n - top);
+      const RowStatistic<rows> of_row10 = of_row10s + (n - top);
+      for (std::int64_t d = 0; d < 256; d += 16) {
+        const vec x8 = v_load(transformer_blocks_5_norm1_weight + d);
+        const vec x9 = v_load(transformer_blocks_5_norm1_bias + d);
+        unroll<rows>([&](auto row) {
+          const vec x5 = v_load(transformer_blocks_carry_next + (n * 256 + row * 256 + d));
+          const vec t6 = v_sub(x5, of_row3[row]);
+          const vec t7 = v_mul(t6, of_row10[row]);
+          v_store(transformer_blocks_5_norm1_multiply + (n * 256 + row * 256 + d), t7);
+          v_store(transformer_blocks_5_norm1_add + (n * 256 + row * 256 + d), v_fma(t7, x8, x9));
+          v_store(d_transformer_blocks_5_attention_copy + (n * 256 + row * 256 + d), v_fma(t7, x8, x9));
+        });
+      }
+    };
+    for (std::int64_t n = top; n < bottom - 3; n += 4) pass3(constant<4>, n);
+    for (std::int64_t n = bottom - (bottom - top) % 4; n < bottom; ++n) pass3(constant<1>, n);
+  }
+}
+
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
-static void transformer_blocks_5_attention_softmax_forward_train(
+static void transformer_blocks_5_attention_backward(
     const std::int64_t image, const real* transformer_blocks_5_attention_einsum,
     real* transformer_blocks_5_attention_divide, const std::int32_t* random,
-    real* transformer_blocks_5_attention_multiply) {
+    real* transformer_blocks_5_attention_multiply, real* d_transformer_blocks_5_attention_copy_2) {
   for (std::int64_t h = 0; h < 8; ++h) {
     Accumulators<4> most0 = v_set(-INFINITY);
     along_row<65, 4>([&](auto n, auto way, auto some) __attribute__((always_inline)) {
@@ -1841,19 +1900,21 @@ static void transformer_blocks_5_attention_softmax_forward_train(
       const vec t8 = v_fms(x7, v_set(real(0.17677669529663687)), row0);
       const vec t9 = v_exp(t8);
       const vec t10 = v_div_one(v_set(real(1.0)), row1);
-      const vec t11 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
-      v_store_some(transformer_blocks_5_attention_multiply + (h * 65 + n), v_mul(v_mul(t9, t10), t11), some);
+      const vec t11 = v_mul(t9, t10);
+      const vec t12 = v_keep(random, 4, image * 35360 + h * 4420 + n, 1, 858993459, real(1.25));
+      v_store_some(transformer_blocks_5_attention_multiply + (h * 65 + n), v_mul(t11, t12), some);
+      v_store_some(d_transformer_blocks_5_attention_copy_2 + (h * 65 + n), v_mul(t11, t12), some);
     });
   }
 }
 
 // b < B, i < 1, d < D=256 (row); lanes along d
-static void transformer_blocks_5_attention_out_proj_add_forward_train(
+static void transformer_blocks_5_attention_out_proj_backward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
     const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_norm2_rsqrt,
     real* transformer_blocks_5_add, real* transformer_blocks_5_norm2_multiply,
     const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
-    real* transformer_blocks_5_norm2_add) {
+    real* transformer_blocks_5_norm2_add, real* d_transformer_blocks_5_ffn_linear1_copy) {
   Accumulators<4> sum0 = v_zero();
   along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
     const vec x0 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
@@ -1885,21 +1946,23 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(
     const vec t15 = v_rsqrt_one(t14);
     const vec t16 = v_mul(t13, t15);
     v_store(transformer_blocks_5_norm2_multiply + d, t16);
-    const vec t17 = v_fma(t16, v_load(transformer_blocks_5_norm2_weight + d),
-                          v_load(transformer_blocks_5_norm2_bias + d));
-    v_store(transformer_blocks_5_norm2_add + d, t17);
+    const vec x17 = v_load(transformer_blocks_5_norm2_weight + d);
+    const vec x18 = v_load(transformer_blocks_5_norm2_bias + d);
+    v_store(transformer_blocks_5_norm2_add + d, v_fma(t16, x17, x18));
+    v_store(d_transformer_blocks_5_ffn_linear1_copy + d, v_fma(t16, x17, x18));
   }
 }
 
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward(
     const Team& team, const std::int64_t image, real* transformer_blocks_5_ffn_gelu,
-    real* d_transformer_blocks_5_ffn_gelu_gradient, const real* transformer_blocks_5_norm2_add,
-    const real* transformer_blocks_5_ffn_linear1_weight_packed, const real* transformer_blocks_5_ffn_linear1_bias,
-    const std::int32_t* random) {
+    real* d_transformer_blocks_5_ffn_linear2_copy, real* d_transformer_blocks_5_ffn_gelu_gradient,
+    const real* transformer_blocks_5_norm2_add, const real* transformer_blocks_5_ffn_linear1_weight_packed,
+    const real* transformer_blocks_5_ffn_linear1_bias, const std::int32_t* random) {
   const Tiles mine = team.tiles(1, 1, 512, 64, 524288 > tessera_l2_bytes());
   for (std::int64_t m = mine.left; m < mine.right; m += 64) {
     v_fetch_rows(transformer_blocks_5_ffn_gelu + m, 1, 0, 64);
+    v_fetch_rows(d_transformer_blocks_5_ffn_linear2_copy + m, 1, 0, 64);
     v_fetch_rows(d_transformer_blocks_5_ffn_gelu_gradient + m, 1, 0, 64);
     Accumulators<4> sum = v_zero();
     for (std::int64_t d = 0; d < 256; ++d) {
@@ -1915,6 +1978,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward_train(
         const vec t1 = v_keep(random, 5, image * 33280 + (m + column), 1, 858993459, real(1.25));
         const vec t2 = v_mul(v_add(value, x0), t1);
         v_store(transformer_blocks_5_ffn_gelu + (m + column), v_gelu(t2));
+        v_store(d_transformer_blocks_5_ffn_linear2_copy + (m + column), v_gelu(t2));
         v_store(d_transformer_blocks_5_ffn_gelu_gradient + (m + column), v_gelu_gradient(t2));
       }
     };
@@ -2089,23 +2153,23 @@ static void transformer_blocks_5_norm2_backward(
 }
 
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
-// for 2 kernels of the plan, of which this is the first
-static void transformer_blocks_5_attention_backward(const real* transformer_blocks_5_attention_add,
-                                                    real* d_transformer_blocks_5_attention_copy) {
+// for 3 kernels of the plan, of which this is the first
+static void transformer_blocks_5_attention_copy_backward(const real* transformer_blocks_5_attention_add,
+                                                         real* d_transformer_blocks_5_attention_copy_3) {
   for (std::int64_t h = 0; h < 8; ++h) {
     v_copy_transposed(transformer_blocks_5_attention_add + (h * 32 + 512), 768,
-                      d_transformer_blocks_5_attention_copy + h * 2080, 65, 32, 65);
+                      d_transformer_blocks_5_attention_copy_3 + h * 2080, 65, 32, 65);
   }
 }
 
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_value_backward(const real* d_transformer_blocks_5_attention_out_proj_einsum,
-                                                          const real* transformer_blocks_5_attention_multiply,
+                                                          const real* d_transformer_blocks_5_attention_copy_2,
                                                           real* d_transformer_blocks_5_attention_rearrange) {
   for (std::int64_t h = 0; h < 8; ++h) {
     for (std::int64_t n = 0; n < 65; n += 5) {
       Accumulators<5, 2> sum = v_zero();
-      rank_one_update<0>(sum, transformer_blocks_5_attention_multiply + (h * 65 + n), 1,
+      rank_one_update<0>(sum, d_transformer_blocks_5_attention_copy_2 + (h * 65 + n), 1,
                          d_transformer_blocks_5_attention_out_proj_einsum + h * 32);
       unroll<5, 2>([&](auto row, auto column) {
         v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + n * 768 + row * 768 + column * 16 + 512),
@@ -2173,6 +2237,15 @@ static void transformer_blocks_5_attention_key_backward(const real* d_transforme
   }
 }
 
+// i < 1, b < B, h < H=8, i2 < 64, k < K=32
+// for 2 kernels of the plan, of which this is the first
+static void transformer_blocks_5_attention_copy_of_broadcast_backward(
+    real* d_transformer_blocks_5_attention_rearrange) {
+  for (std::int64_t i2 = 0; i2 < 64; ++i2) {
+    v_fill(d_transformer_blocks_5_attention_rearrange + (i2 * 768 + 768), 1, 256, real(0.0));
+  }
+}
+
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_in_proj_backward(
@@ -2203,7 +2276,8 @@ static void transformer_blocks_5_attention_key_backward(const real* d_transforme
 }
 
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
-static void transformer_blocks_5_norm1_backward(
+// for 2 kernels of the plan, of which this is the first
+static void transformer_blocks_5_norm1_multiply_backward(
     const real* d_transformer_blocks_5_attention_einsum_2, const real* transformer_blocks_5_norm1_weight,
     const real* transformer_blocks_5_norm1_multiply, const real* transformer_blocks_5_norm1_rsqrt,
     real* d_transformer_blocks_5_norm1_multiply) {
@@ -2381,7 +2455,7 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
 static void transformer_blocks_5_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
     real* gradient_transformer_blocks_5_ffn_linear2_weight, const real* d_transformer_blocks_5_ffn_multiply,
-    const real* transformer_blocks_5_ffn_gelu) {
+    const real* d_transformer_blocks_5_ffn_linear2_copy) {
   for (std::int64_t m = 0; m < 512; m += 64) {
     for (std::int64_t d = begin; d < end; d += 4) {
       Accumulators<4, 4> sum = v_zero();
@@ -2393,7 +2467,7 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         rank_one_update<0>(sum, d_transformer_blocks_5_ffn_multiply + (d + b * 1324240), 1,
-                           transformer_blocks_5_ffn_gelu + (m + b * 1324240));
+                           d_transformer_blocks_5_ffn_linear2_copy + (m + b * 1324240));
       }
       unroll<4, 4>([&](auto row, auto column) {
         v_store(gradient_transformer_blocks_5_ffn_linear2_weight + (d * 512 + row * 512 + m + column * 16),
@@ -2438,7 +2512,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
 static void transformer_blocks_5_ffn_linear1_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
     real* gradient_transformer_blocks_5_ffn_linear1_weight, const real* d_transformer_blocks_5_ffn_multiply_2,
-    const real* transformer_blocks_5_norm2_add) {
+    const real* d_transformer_blocks_5_ffn_linear1_copy) {
   for (std::int64_t d = 0; d < 256; d += 64) {
     for (std::int64_t m = begin; m < end; m += 4) {
       Accumulators<4, 4> sum = v_zero();
@@ -2450,7 +2524,7 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(
       }
       for (std::int64_t b = 0; b < group.images; ++b) {
         rank_one_update<0>(sum, d_transformer_blocks_5_ffn_multiply_2 + (m + b * 1324240), 1,
-                           transformer_blocks_5_norm2_add + (d + b * 1324240));
+                           d_transformer_blocks_5_ffn_linear1_copy + (d + b * 1324240));
       }
       unroll<4, 4>([&](auto row, auto column) {
         v_store(gradient_transformer_blocks_5_ffn_linear1_weight + (m * 256 + row * 256 + d + column * 16),
@@ -2464,14 +2538,14 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
-    const real* d_transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_norm1_add,
+    const real* d_transformer_blocks_5_attention_rearrange, const real* d_transformer_blocks_5_attention_copy,
     real* gradient_transformer_blocks_5_attention_in_proj_bias,
     real* gradient_transformer_blocks_5_attention_in_proj_weight) {
   for (std::int64_t b = 0; b < group.images; ++b) {
     v_fetch(d_transformer_blocks_5_attention_rearrange + b * 1324240, 49920);
-    v_fetch(transformer_blocks_5_norm1_add + b * 1324240, 16640);
+    v_fetch(d_transformer_blocks_5_attention_copy + b * 1324240, 16640);
     g_gradient<256, 65, 6, 4>(begin, end, group.first + b > 0, d_transformer_blocks_5_attention_rearrange + b * 1324240,
-                              768, transformer_blocks_5_norm1_add + b * 1324240, 256,
+                              768, d_transformer_blocks_5_attention_copy + b * 1324240, 256,
                               gradient_transformer_blocks_5_attention_in_proj_weight, 256,
                               gradient_transformer_blocks_5_attention_in_proj_bias);
   }
@@ -3036,6 +3110,50 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
   team.wait();
 }
 
+// b < B, i < 1, d < D=256 (row); lanes along d
+static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
+    const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
+    const real* transformer_blocks_5_attention_out_proj_bias, real* transformer_blocks_5_norm2_rsqrt,
+    real* transformer_blocks_5_add, real* transformer_blocks_5_norm2_multiply,
+    const real* transformer_blocks_5_norm2_weight, const real* transformer_blocks_5_norm2_bias,
+    real* transformer_blocks_5_norm2_add) {
+  Accumulators<4> sum0 = v_zero();
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x0 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x1 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t2 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x0, x1));
+    sum0[way] = v_add(sum0[way], t2);
+  });
+  const vec row0 = v_set(v_sum(v_add(v_add(sum0[0], sum0[1]), v_add(sum0[2], sum0[3]))));
+  Accumulators<4> sum1 = v_zero();
+  const vec t6 = v_div_one(row0, v_set(real(256.0)));
+  along_row<256, 4>([&](auto d, auto way, auto) __attribute__((always_inline)) {
+    const vec x3 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x4 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t5 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x3, x4));
+    const vec t7 = v_sub(t5, t6);
+    sum1[way] = v_fma(t7, t7, sum1[way]);
+  });
+  const vec row1 = v_set(v_sum(v_add(v_add(sum1[0], sum1[1]), v_add(sum1[2], sum1[3]))));
+  const vec t8 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+  const vec t9 = v_rsqrt_one(t8);
+  v_store_n(transformer_blocks_5_norm2_rsqrt, t9, 1);
+  for (std::int64_t d = 0; d < 256; d += 16) {
+    const vec x10 = v_load(transformer_blocks_5_attention_out_proj_einsum + d);
+    const vec x11 = v_load(transformer_blocks_5_attention_out_proj_bias + d);
+    const vec t12 = v_add(v_load(transformer_blocks_carry_next + d), v_add(x10, x11));
+    v_store(transformer_blocks_5_add + d, t12);
+    const vec t13 = v_sub(t12, v_div_one(row0, v_set(real(256.0))));
+    const vec t14 = v_add(v_div_one(row1, v_set(real(256.0))), v_set(real(1e-05)));
+    const vec t15 = v_rsqrt_one(t14);
+    const vec t16 = v_mul(t13, t15);
+    v_store(transformer_blocks_5_norm2_multiply + d, t16);
+    const vec t17 = v_fma(t16, v_load(transformer_blocks_5_norm2_weight + d),
+                          v_load(transformer_blocks_5_norm2_bias + d));
+    v_store(transformer_blocks_5_norm2_add + d, t17);
+  }
+}
+
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
     const Team& team, real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient,
@@ -3174,14 +3292,14 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
                                           real* loss) {
   vec sum = v_zero();
   for (std::int64_t b = 0; b + 16 <= batch; b += 16) {
-    const vec x0 = v_load_strided(reduce_sum + b * 952560, 952560, lanes);
-    const vec t1 = v_sub(v_load_strided(add + b * 952560, 952560, lanes), x0);
+    const vec x0 = v_load_strided(reduce_sum + b * 935280, 935280, lanes);
+    const vec t1 = v_sub(v_load_strided(add + b * 935280, 935280, lanes), x0);
     sum = v_add(sum, t1);
   }
   const std::int64_t b_rest = (batch - 0) / 16 * 16;
   if (b_rest < batch) {
-    const vec x2 = v_load_strided(add + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
-    const vec x3 = v_load_strided(reduce_sum + b_rest * 952560, 952560, static_cast<int>(batch - b_rest));
+    const vec x2 = v_load_strided(add + b_rest * 935280, 935280, static_cast<int>(batch - b_rest));
+    const vec x3 = v_load_strided(reduce_sum + b_rest * 935280, 935280, static_cast<int>(batch - b_rest));
     sum = v_add(sum, v_keep_n(v_sub(x2, x3), static_cast<int>(batch - b_rest), real(0.0)));
   }
   const vec all = v_set(v_sum(sum));
@@ -4006,63 +4124,68 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                          float* loss, float* gradients, float* scratch) {
   // Scratch memory: what is of images lies every 1324240 reals.
   float* const rearrange = scratch + 1503152;  // [B, N=64, C*P*P=48], kernels 0 to 80
-  float* const transformer_blocks_carry = scratch + 1469872;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 19
-  float* const transformer_blocks_norm1_rsqrt = scratch + 1606592;  // [B, N+1=65] x 5 slots, kernels 4 to 76
-  float* const transformer_blocks_norm1_multiply = scratch + 1037232;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 76
-  float* const transformer_blocks_norm1_add = scratch + 1336752;  // [B, N+1=65, D=256], kernels 4 to 5
-  float* const transformer_blocks_attention_add = scratch + 283152;  // [B, N+1=65, 3*D=768] x 5 slots, kernels 4 to 76
-  float* const transformer_blocks_attention_copy = scratch + 1336752;  // [B, H=8, K=32, N+1=65], kernels 6 to 7
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 4 to 76
+  float* const transformer_blocks_carry = scratch + 1469872;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 18
+  float* const transformer_blocks_norm1_rsqrt = scratch + 1606592;  // [B, N+1=65] x 5 slots, kernels 3 to 76
+  float* const transformer_blocks_norm1_multiply = scratch + 1037232;  // [B, N+1=65, D=256] x 5 slots, kernels 3 to 76
+  float* const transformer_blocks_norm1_add = scratch + 1286832;  // [B, N+1=65, D=256], kernels 3 to 4
+  float* const transformer_blocks_attention_add = scratch + 283152;  // [B, N+1=65, 3*D=768] x 5 slots, kernels 3 to 76
+  float* const transformer_blocks_attention_copy = scratch + 1286832;  // [B, H=8, K=32, N+1=65], kernels 5 to 6
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 3 to 76
   float* const transformer_blocks_attention_divide = scratch + 532752;
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 4 to 76
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 3 to 76
   float* const transformer_blocks_attention_multiply = scratch + 701792;
-  // [B, N+1=65, H*K=256] x 5 slots, kernels 4 to 76
+  // [B, N+1=65, H*K=256] x 5 slots, kernels 3 to 76
   float* const transformer_blocks_attention_rearrange = scratch + 1120432;
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1336752;  // [B, N+1=65, D=256], kernels 8 to 9
-  float* const transformer_blocks_norm2_rsqrt = scratch + 1606992;  // [B, N+1=65] x 5 slots, kernels 4 to 76
-  float* const transformer_blocks_add = scratch + 1370032;  // [B, N+1=65, D=256], kernels 9 to 11
-  float* const transformer_blocks_norm2_multiply = scratch + 1203632;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 76
-  float* const transformer_blocks_norm2_add = scratch + 1386672;  // [B, N+1=65, D=256], kernels 9 to 10
-  float* const transformer_blocks_ffn_multiply = scratch + 870832;  // [B, N+1=65, M=512] x 5 slots, kernels 4 to 76
-  float* const transformer_blocks_ffn_gelu = scratch + 1336752;  // [B, N+1=65, M=512], kernels 10 to 11
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;  // [B, N+1=65], kernels 12 to 38
-  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;  // [B, N+1=65, D=256], kernels 12 to 56
-  float* const transformer_blocks_5_norm1_add = scratch + 1453232;  // [B, N+1=65, D=256], kernels 12 to 55
-  float* const transformer_blocks_5_attention_add = scratch + 1370032;  // [B, N+1=65, 3*D=768], kernels 13 to 36
-  float* const transformer_blocks_5_attention_copy = scratch + 1506224;  // [B, H=8, K=32, N+1=65], kernels 14 to 15
-  float* const transformer_blocks_5_attention_einsum = scratch + 1526272;  // [B, H=8, 1, N+1=65], kernels 15 to 16
-  float* const transformer_blocks_5_attention_divide = scratch + 1506224;  // [B, H=8, 1, N+1=65], kernels 16 to 34
-  float* const transformer_blocks_5_attention_multiply = scratch + 1506752;  // [B, H=8, 1, N+1=65], kernels 16 to 33
-  float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;  // [B, 1, H*K=256], kernels 12 to 54
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;  // [B, 1, D=256], kernels 18 to 19
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1507792;  // [B, 1], kernels 19 to 29
-  float* const transformer_blocks_5_add = scratch + 1507280;  // [B, 1, D=256], kernels 19 to 22
-  float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;  // [B, 1, D=256], kernels 12 to 51
-  float* const transformer_blocks_5_norm2_add = scratch + 1524912;  // [B, 1, D=256], kernels 12 to 50
-  float* const transformer_blocks_5_ffn_gelu = scratch + 1523376;  // [B, 1, M=512], kernels 12 to 48
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;  // [B, 1, M=512], kernels 20 to 27
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470384;  // [B, 1, D=256], kernels 21 to 22
-  float* const norm_rsqrt = scratch + 1470640;  // [B, 1], kernels 22 to 26
-  float* const norm_multiply = scratch + 1525680;  // [B, 1, D=256], kernels 12 to 45
-  float* const norm_add = scratch + 1525936;  // [B, 1, D=256], kernels 12 to 44
-  float* const add = scratch + 1526816;  // [B], kernels 12 to 41
-  float* const reduce_sum = scratch + 1526832;  // [B], kernels 12 to 41
-  float* const d_multiply = scratch + 1526800;  // [B, CLASSES=10], kernels 12 to 44
-  float* const d_head_einsum = scratch + 1525424;  // [B, D=256], kernels 12 to 46
-  float* const d_norm_multiply = scratch + 1470384;  // [B, 1, D=256], kernels 26 to 29
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;  // [B, 1, D=256], kernels 12 to 48
-  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;  // [B, 1, M=512], kernels 12 to 50
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;  // [B, 1, D=256], kernels 12 to 52
-  float* const d_transformer_blocks_5_add = scratch + 1524144;  // [B, 1, D=256], kernels 12 to 54
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;  // [B, 1, D=256], kernels 30 to 33
-  float* const d_transformer_blocks_5_attention_copy = scratch + 1469872;  // [B, H=8, K=32, N+1=65], kernels 31 to 32
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;  // [B, H=8, 1, N+1=65], kernels 32 to 34
-  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;  // [B, N+1=65, 3*D=768], kernels 0 to 55
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;  // [B, H=8, 1, N+1=65], kernels 34 to 36
-  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;  // [B, N+1=65, D=256], kernels 12 to 57
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 1286832;  // [B, N+1=65, D=256], kernels 7 to 8
+  float* const transformer_blocks_norm2_rsqrt = scratch + 1606992;  // [B, N+1=65] x 5 slots, kernels 3 to 76
+  float* const transformer_blocks_add = scratch + 1320112;  // [B, N+1=65, D=256], kernels 8 to 10
+  float* const transformer_blocks_norm2_multiply = scratch + 1203632;  // [B, N+1=65, D=256] x 5 slots, kernels 3 to 76
+  float* const transformer_blocks_norm2_add = scratch + 1336752;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_ffn_multiply = scratch + 870832;  // [B, N+1=65, M=512] x 5 slots, kernels 3 to 76
+  float* const transformer_blocks_ffn_gelu = scratch + 1286832;  // [B, N+1=65, M=512], kernels 9 to 10
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 1526192;  // [B, N+1=65], kernels 11 to 38
+  float* const transformer_blocks_5_norm1_multiply = scratch + 1436592;  // [B, N+1=65, D=256], kernels 11 to 56
+  float* const transformer_blocks_5_norm1_add = scratch + 1506224;  // [B, N+1=65, D=256], kernels 11 to 12
+  float* const d_transformer_blocks_5_attention_copy = scratch + 1453232;  // [B, N+1=65, D=256], kernels 11 to 55
+  float* const transformer_blocks_5_attention_add = scratch + 1370032;  // [B, N+1=65, 3*D=768], kernels 12 to 35
+  float* const transformer_blocks_5_attention_copy = scratch + 1506224;  // [B, H=8, K=32, N+1=65], kernels 13 to 14
+  float* const transformer_blocks_5_attention_einsum = scratch + 1526272;  // [B, H=8, 1, N+1=65], kernels 14 to 15
+  float* const transformer_blocks_5_attention_divide = scratch + 1506224;  // [B, H=8, 1, N+1=65], kernels 15 to 33
+  float* const transformer_blocks_5_attention_multiply = scratch + 1507280;  // [B, H=8, 1, N+1=65], kernels 15 to 16
+  float* const d_transformer_blocks_5_attention_copy_2 = scratch + 1506752;  // [B, H=8, 1, N+1=65], kernels 15 to 32
+  float* const transformer_blocks_5_attention_rearrange = scratch + 1523888;  // [B, 1, H*K=256], kernels 11 to 54
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 1507536;  // [B, 1, D=256], kernels 17 to 18
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 1508048;  // [B, 1], kernels 18 to 28
+  float* const transformer_blocks_5_add = scratch + 1507280;  // [B, 1, D=256], kernels 18 to 21
+  float* const transformer_blocks_5_norm2_multiply = scratch + 1524656;  // [B, 1, D=256], kernels 11 to 51
+  float* const transformer_blocks_5_norm2_add = scratch + 1507792;  // [B, 1, D=256], kernels 18 to 19
+  float* const d_transformer_blocks_5_ffn_linear1_copy = scratch + 1524912;  // [B, 1, D=256], kernels 11 to 50
+  float* const transformer_blocks_5_ffn_gelu = scratch + 1470384;  // [B, 1, M=512], kernels 19 to 20
+  float* const d_transformer_blocks_5_ffn_linear2_copy = scratch + 1523376;  // [B, 1, M=512], kernels 11 to 48
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 1469872;  // [B, 1, M=512], kernels 19 to 26
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 1470896;  // [B, 1, D=256], kernels 20 to 21
+  float* const norm_rsqrt = scratch + 1470640;  // [B, 1], kernels 21 to 25
+  float* const norm_multiply = scratch + 1525680;  // [B, 1, D=256], kernels 11 to 45
+  float* const norm_add = scratch + 1525936;  // [B, 1, D=256], kernels 11 to 44
+  float* const add = scratch + 1526816;  // [B], kernels 11 to 41
+  float* const reduce_sum = scratch + 1526832;  // [B], kernels 11 to 41
+  float* const d_multiply = scratch + 1526800;  // [B, CLASSES=10], kernels 11 to 44
+  float* const d_head_einsum = scratch + 1525424;  // [B, D=256], kernels 11 to 46
+  float* const d_norm_multiply = scratch + 1470384;  // [B, 1, D=256], kernels 25 to 28
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 1525168;  // [B, 1, D=256], kernels 11 to 48
+  float* const d_transformer_blocks_5_ffn_multiply_2 = scratch + 1522864;  // [B, 1, M=512], kernels 11 to 50
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 1524400;  // [B, 1, D=256], kernels 11 to 52
+  float* const d_transformer_blocks_5_add = scratch + 1524144;  // [B, 1, D=256], kernels 11 to 54
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 1487040;  // [B, 1, D=256], kernels 29 to 32
+  float* const d_transformer_blocks_5_attention_copy_3 = scratch + 1469872;  // [B, H=8, K=32, N+1=65], kernels 30 to 31
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 1486512;  // [B, H=8, 1, N+1=65], kernels 31 to 33
+  // [B, N+1=65, 3*D=768], kernels 11 to 55
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 1286832;
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 1469872;  // [B, H=8, 1, N+1=65], kernels 33 to 35
+  float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 1419952;  // [B, N+1=65, D=256], kernels 11 to 57
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 1370032;  // [B, N+1=65, D=256], kernels 38 to 40
   float* const d_transformer_blocks_ffn_multiply = scratch + 1522864;  // [B, N+1=65, D=256], kernels 58 to 69
-  float* const d_transformer_blocks_carry = scratch + 1336752;  // [B, N+1=65, D=256] x 2 slots, kernels 12 to 77
+  float* const d_transformer_blocks_carry = scratch + 1336752;  // [B, N+1=65, D=256] x 2 slots, kernels 11 to 77
   float* const d_transformer_blocks_ffn_linear2_copy = scratch + 1403312;  // [B, N+1=65, M=512], kernels 58 to 69
   float* const d_transformer_blocks_ffn_multiply_2 = scratch + 1370032;  // [B, N+1=65, M=512], kernels 58 to 70
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 1486512;  // [B, N+1=65, D=256], kernels 58 to 72
@@ -4094,7 +4217,6 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
                                 parameters + at::patch_embed_bias, parameters + at::pos_embed, random);
       multiply_forward(group.first + image, parameters + at::cls_token, parameters + at::pos_embed, random,
                        transformer_blocks_carry + here);
-      transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + here);
     }
     // transformer_blocks: 5 layers
     for (std::int64_t layer = 0; layer < 5; ++layer) {
@@ -4152,14 +4274,15 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
       const std::int64_t here = image * 1324240;
       const std::int64_t own = team.first * 1324240;
       team.alone([&] {
-        transformer_blocks_norm1_forward_train(
+        transformer_blocks_5_norm1_backward(
             transformer_blocks_carry + 16640 + here, transformer_blocks_5_norm1_rsqrt + own,
             transformer_blocks_5_norm1_multiply + here, parameters + at::transformer_blocks_norm1_weight - 2635520,
-            parameters + at::transformer_blocks_norm1_bias - 2635520, transformer_blocks_5_norm1_add + here);
+            parameters + at::transformer_blocks_norm1_bias - 2635520, transformer_blocks_5_norm1_add + own,
+            d_transformer_blocks_5_attention_copy + here);
       });
       transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + own,
                                            packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
-                                           transformer_blocks_5_norm1_add + here,
+                                           transformer_blocks_5_norm1_add + own,
                                            parameters + at::transformer_blocks_attention_in_proj_bias - 2635520);
       team.alone([&] {
         transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + own,
@@ -4167,9 +4290,10 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
         transformer_blocks_5_attention_scores_forward(transformer_blocks_5_attention_einsum + own,
                                                       transformer_blocks_5_attention_add + own,
                                                       transformer_blocks_5_attention_copy + own);
-        transformer_blocks_5_attention_softmax_forward_train(
-            group.first + image, transformer_blocks_5_attention_einsum + own,
-            transformer_blocks_5_attention_divide + own, random, transformer_blocks_5_attention_multiply + own);
+        transformer_blocks_5_attention_backward(group.first + image, transformer_blocks_5_attention_einsum + own,
+                                                transformer_blocks_5_attention_divide + own, random,
+                                                transformer_blocks_5_attention_multiply + own,
+                                                d_transformer_blocks_5_attention_copy_2 + own);
         transformer_blocks_5_attention_weighted_values_forward(transformer_blocks_5_attention_rearrange + here,
                                                                transformer_blocks_5_attention_multiply + own,
                                                                transformer_blocks_5_attention_add + own);
@@ -4178,20 +4302,21 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
           team, transformer_blocks_5_attention_out_proj_einsum + own, transformer_blocks_5_attention_rearrange + here,
           packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
       team.alone([&] {
-        transformer_blocks_5_attention_out_proj_add_forward_train(
+        transformer_blocks_5_attention_out_proj_backward(
             transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
             parameters + at::transformer_blocks_attention_out_proj_bias - 2635520,
             transformer_blocks_5_norm2_rsqrt + own, transformer_blocks_5_add + own,
             transformer_blocks_5_norm2_multiply + here, parameters + at::transformer_blocks_norm2_weight - 2635520,
-            parameters + at::transformer_blocks_norm2_bias - 2635520, transformer_blocks_5_norm2_add + here);
+            parameters + at::transformer_blocks_norm2_bias - 2635520, transformer_blocks_5_norm2_add + own,
+            d_transformer_blocks_5_ffn_linear1_copy + here);
       });
-      transformer_blocks_5_ffn_linear1_backward(team, group.first + image, transformer_blocks_5_ffn_gelu + here,
-                                                d_transformer_blocks_5_ffn_gelu_gradient + own,
-                                                transformer_blocks_5_norm2_add + here,
-                                                packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-                                                parameters + at::transformer_blocks_ffn_linear1_bias - 2635520, random);
+      transformer_blocks_5_ffn_linear1_backward(
+          team, group.first + image, transformer_blocks_5_ffn_gelu + own,
+          d_transformer_blocks_5_ffn_linear2_copy + here, d_transformer_blocks_5_ffn_gelu_gradient + own,
+          transformer_blocks_5_norm2_add + own, packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
+          parameters + at::transformer_blocks_ffn_linear1_bias - 2635520, random);
       transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + own,
-                                               transformer_blocks_5_ffn_gelu + here,
+                                               transformer_blocks_5_ffn_gelu + own,
                                                packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360);
       team.alone([&] {
         transformer_blocks_5_ffn_linear2_add_forward_train(
@@ -4224,13 +4349,13 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
           team, d_transformer_blocks_5_attention_out_proj_einsum + own, d_transformer_blocks_5_add + here,
           packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680);
       team.alone([&] {
-        transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
-                                                d_transformer_blocks_5_attention_copy + own);
+        transformer_blocks_5_attention_copy_backward(transformer_blocks_5_attention_add + own,
+                                                     d_transformer_blocks_5_attention_copy_3 + own);
         transformer_blocks_5_attention_scores_forward(d_transformer_blocks_5_attention_einsum + own,
                                                       d_transformer_blocks_5_attention_out_proj_einsum + own,
-                                                      d_transformer_blocks_5_attention_copy + own);
+                                                      d_transformer_blocks_5_attention_copy_3 + own);
         transformer_blocks_5_attention_value_backward(d_transformer_blocks_5_attention_out_proj_einsum + own,
-                                                      transformer_blocks_5_attention_multiply + own,
+                                                      d_transformer_blocks_5_attention_copy_2 + own,
                                                       d_transformer_blocks_5_attention_rearrange + here);
         transformer_blocks_5_attention_multiply_backward(
             group.first + image, d_transformer_blocks_5_attention_einsum + own, random,
@@ -4241,13 +4366,14 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
         transformer_blocks_5_attention_key_backward(d_transformer_blocks_5_attention_multiply + own,
                                                     transformer_blocks_5_attention_add + own,
                                                     d_transformer_blocks_5_attention_rearrange + here);
+        transformer_blocks_5_attention_copy_of_broadcast_backward(d_transformer_blocks_5_attention_rearrange + here);
       });
       transformer_blocks_5_attention_in_proj_backward(
           team, d_transformer_blocks_5_attention_einsum_2 + here,
           packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
           d_transformer_blocks_5_attention_rearrange + here);
       team.alone([&] {
-        transformer_blocks_5_norm1_backward(
+        transformer_blocks_5_norm1_multiply_backward(
             d_transformer_blocks_5_attention_einsum_2 + here,
             parameters + at::transformer_blocks_norm1_weight - 2635520, transformer_blocks_5_norm1_multiply + here,
             transformer_blocks_5_norm1_rsqrt + own, d_transformer_blocks_5_norm1_multiply + own);
@@ -4282,7 +4408,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
       transformer_blocks_5_ffn_linear2_weight_gradient(
           share(256, 4, part, parts), share(256, 4, part + 1, parts), group,
           gradients + at::transformer_blocks_ffn_linear2_weight - 2635520, d_transformer_blocks_5_ffn_multiply,
-          transformer_blocks_5_ffn_gelu);
+          d_transformer_blocks_5_ffn_linear2_copy);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -4296,7 +4422,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
       transformer_blocks_5_ffn_linear1_weight_gradient(
           share(512, 4, part, parts), share(512, 4, part + 1, parts), group,
           gradients + at::transformer_blocks_ffn_linear1_weight - 2635520, d_transformer_blocks_5_ffn_multiply_2,
-          transformer_blocks_5_norm2_add);
+          d_transformer_blocks_5_ffn_linear1_copy);
     }
 #pragma omp parallel for schedule(static)
     for (std::int64_t chunk = group.chunk; chunk < group.end; ++chunk) {
@@ -4320,7 +4446,7 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
     for (std::int64_t part = 0; part < parts; ++part) {
       transformer_blocks_5_attention_in_proj_weight_gradient(
           share(768, 6, part, parts), share(768, 6, part + 1, parts), group, d_transformer_blocks_5_attention_rearrange,
-          transformer_blocks_5_norm1_add, gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
+          d_transformer_blocks_5_attention_copy, gradients + at::transformer_blocks_attention_in_proj_bias - 2635520,
           gradients + at::transformer_blocks_attention_in_proj_weight - 2635520);
     }
 #pragma omp parallel for schedule(static)
@@ -4366,8 +4492,8 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
             packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
             d_transformer_blocks_add + here);
         team.alone([&] {
-          transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
-                                                  d_transformer_blocks_attention_copy + own);
+          transformer_blocks_5_attention_copy_backward(transformer_blocks_attention_add + layer * 49920 + here,
+                                                       d_transformer_blocks_attention_copy + own);
         });
         transformer_blocks_attention_value_backward(team, d_transformer_blocks_attention_rearrange + here,
                                                     d_transformer_blocks_attention_out_proj_einsum + own,
@@ -4471,64 +4597,64 @@ void vit_cifar_loss_and_gradients_avx512(const float* parameters, const float* p
 void vit_cifar_input_gradient_avx512(const float* parameters, const float* packed, const float* images,
                                      const std::int32_t* labels, const std::int64_t batch, float* outputs, float* loss,
                                      float* image_gradients, float* scratch) {
-  // Scratch memory: what is of images lies every 952560 reals.
+  // Scratch memory: what is of images lies every 935280 reals.
   float* const rearrange = scratch;  // [B, N=64, C*P*P=48], kernels 0 to 1
-  float* const transformer_blocks_carry = scratch + 851280;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 19
-  float* const transformer_blocks_norm1_rsqrt = scratch + 951648;  // [B, N+1=65] x 5 slots, kernels 4 to 51
-  float* const transformer_blocks_norm1_multiply = scratch + 585040;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 51
-  float* const transformer_blocks_norm1_add = scratch + 751440;  // [B, N+1=65, D=256], kernels 4 to 5
-  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768] x 5 slots, kernels 4 to 51
-  float* const transformer_blocks_attention_copy = scratch + 751440;  // [B, H=8, K=32, N+1=65], kernels 6 to 7
-  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 4 to 51
+  float* const transformer_blocks_carry = scratch + 801360;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 18
+  float* const transformer_blocks_norm1_rsqrt = scratch + 934480;  // [B, N+1=65] x 5 slots, kernels 3 to 51
+  float* const transformer_blocks_norm1_multiply = scratch + 585040;  // [B, N+1=65, D=256] x 5 slots, kernels 3 to 51
+  float* const transformer_blocks_norm1_add = scratch + 751440;  // [B, N+1=65, D=256], kernels 3 to 4
+  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768] x 5 slots, kernels 3 to 51
+  float* const transformer_blocks_attention_copy = scratch + 751440;  // [B, H=8, K=32, N+1=65], kernels 5 to 6
+  // [B, H=8, N+1=65, N+1=65] x 5 slots, kernels 3 to 51
   float* const transformer_blocks_attention_divide = scratch + 249600;
-  float* const transformer_blocks_attention_rearrange = scratch + 768080;  // [B, N+1=65, H*K=256], kernels 7 to 8
-  float* const transformer_blocks_attention_out_proj_einsum = scratch + 751440;  // [B, N+1=65, D=256], kernels 8 to 9
-  float* const transformer_blocks_norm2_rsqrt = scratch + 952048;  // [B, N+1=65] x 5 slots, kernels 4 to 51
-  float* const transformer_blocks_add = scratch + 784720;  // [B, N+1=65, D=256], kernels 9 to 11
-  float* const transformer_blocks_norm2_multiply = scratch + 668240;  // [B, N+1=65, D=256] x 5 slots, kernels 4 to 51
-  float* const transformer_blocks_norm2_add = scratch + 884560;  // [B, N+1=65, D=256], kernels 9 to 10
-  float* const transformer_blocks_ffn_linear1_add = scratch + 418640;  // [B, N+1=65, M=512] x 5 slots, kernels 4 to 51
-  float* const transformer_blocks_ffn_gelu = scratch + 751440;  // [B, N+1=65, M=512], kernels 10 to 11
-  float* const transformer_blocks_5_norm1_rsqrt = scratch + 952448;  // [B, N+1=65], kernels 12 to 38
-  float* const transformer_blocks_5_norm1_multiply = scratch + 917840;  // [B, N+1=65, D=256], kernels 12 to 38
-  float* const transformer_blocks_5_norm1_add = scratch + 934480;  // [B, N+1=65, D=256], kernels 12 to 13
-  float* const transformer_blocks_5_attention_add = scratch + 751440;  // [B, N+1=65, 3*D=768], kernels 13 to 36
-  float* const transformer_blocks_5_attention_copy = scratch + 934480;  // [B, H=8, K=32, N+1=65], kernels 14 to 15
-  float* const transformer_blocks_5_attention_einsum = scratch + 951120;  // [B, H=8, 1, N+1=65], kernels 15 to 16
-  float* const transformer_blocks_5_attention_divide = scratch + 934480;  // [B, H=8, 1, N+1=65], kernels 16 to 34
-  float* const transformer_blocks_5_attention_rearrange = scratch + 935008;  // [B, 1, H*K=256], kernels 17 to 18
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 935264;  // [B, 1, D=256], kernels 18 to 19
-  float* const transformer_blocks_5_norm2_rsqrt = scratch + 936032;  // [B, 1], kernels 19 to 29
-  float* const transformer_blocks_5_add = scratch + 935008;  // [B, 1, D=256], kernels 19 to 22
-  float* const transformer_blocks_5_norm2_multiply = scratch + 935520;  // [B, 1, D=256], kernels 19 to 29
-  float* const transformer_blocks_5_norm2_add = scratch + 935776;  // [B, 1, D=256], kernels 19 to 20
-  float* const transformer_blocks_5_ffn_gelu = scratch + 851280;  // [B, 1, M=512], kernels 20 to 21
-  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 851792;  // [B, 1, M=512], kernels 20 to 27
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 852304;  // [B, 1, D=256], kernels 21 to 22
-  float* const norm_rsqrt = scratch + 852560;  // [B, 1], kernels 22 to 26
-  float* const norm_multiply = scratch + 851280;  // [B, 1, D=256], kernels 22 to 26
-  float* const norm_add = scratch + 851536;  // [B, 1, D=256], kernels 22 to 23
-  float* const add = scratch + 952528;  // [B], kernels 12 to 41
-  float* const reduce_sum = scratch + 952544;  // [B], kernels 12 to 41
-  float* const d_multiply = scratch + 852304;  // [B, CLASSES=10], kernels 24 to 25
-  float* const d_head_einsum = scratch + 851536;  // [B, D=256], kernels 25 to 26
-  float* const d_norm_multiply = scratch + 852304;  // [B, 1, D=256], kernels 26 to 29
-  float* const d_transformer_blocks_5_ffn_multiply = scratch + 851280;  // [B, 1, M=512], kernels 27 to 28
-  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 851792;  // [B, 1, D=256], kernels 28 to 29
-  float* const d_transformer_blocks_5_add = scratch + 868448;  // [B, 1, D=256], kernels 29 to 39
-  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 868704;  // [B, 1, D=256], kernels 30 to 33
-  float* const d_transformer_blocks_5_attention_copy = scratch + 851280;  // [B, H=8, K=32, N+1=65], kernels 31 to 32
-  float* const d_transformer_blocks_5_attention_einsum = scratch + 867920;  // [B, H=8, 1, N+1=65], kernels 32 to 34
-  float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;  // [B, N+1=65, 3*D=768], kernels 0 to 37
-  float* const d_transformer_blocks_5_attention_multiply = scratch + 851280;  // [B, H=8, 1, N+1=65], kernels 34 to 36
+  float* const transformer_blocks_attention_rearrange = scratch + 768080;  // [B, N+1=65, H*K=256], kernels 6 to 7
+  float* const transformer_blocks_attention_out_proj_einsum = scratch + 751440;  // [B, N+1=65, D=256], kernels 7 to 8
+  float* const transformer_blocks_norm2_rsqrt = scratch + 934880;  // [B, N+1=65] x 5 slots, kernels 3 to 51
+  float* const transformer_blocks_add = scratch + 784720;  // [B, N+1=65, D=256], kernels 8 to 10
+  float* const transformer_blocks_norm2_multiply = scratch + 668240;  // [B, N+1=65, D=256] x 5 slots, kernels 3 to 51
+  float* const transformer_blocks_norm2_add = scratch + 834640;  // [B, N+1=65, D=256], kernels 8 to 9
+  float* const transformer_blocks_ffn_linear1_add = scratch + 418640;  // [B, N+1=65, M=512] x 5 slots, kernels 3 to 51
+  float* const transformer_blocks_ffn_gelu = scratch + 751440;  // [B, N+1=65, M=512], kernels 9 to 10
+  float* const transformer_blocks_5_norm1_rsqrt = scratch + 903040;  // [B, N+1=65], kernels 11 to 38
+  float* const transformer_blocks_5_norm1_multiply = scratch + 884560;  // [B, N+1=65, D=256], kernels 11 to 38
+  float* const transformer_blocks_5_norm1_add = scratch + 834640;  // [B, N+1=65, D=256], kernels 11 to 12
+  float* const transformer_blocks_5_attention_add = scratch + 751440;  // [B, N+1=65, 3*D=768], kernels 12 to 35
+  float* const transformer_blocks_5_attention_copy = scratch + 834640;  // [B, H=8, K=32, N+1=65], kernels 13 to 14
+  float* const transformer_blocks_5_attention_einsum = scratch + 901200;  // [B, H=8, 1, N+1=65], kernels 14 to 15
+  float* const transformer_blocks_5_attention_divide = scratch + 901728;  // [B, H=8, 1, N+1=65], kernels 15 to 33
+  float* const transformer_blocks_5_attention_rearrange = scratch + 834640;  // [B, 1, H*K=256], kernels 16 to 17
+  float* const transformer_blocks_5_attention_out_proj_einsum = scratch + 834896;  // [B, 1, D=256], kernels 17 to 18
+  float* const transformer_blocks_5_norm2_rsqrt = scratch + 835664;  // [B, 1], kernels 18 to 28
+  float* const transformer_blocks_5_add = scratch + 834640;  // [B, 1, D=256], kernels 18 to 21
+  float* const transformer_blocks_5_norm2_multiply = scratch + 835152;  // [B, 1, D=256], kernels 18 to 28
+  float* const transformer_blocks_5_norm2_add = scratch + 835408;  // [B, 1, D=256], kernels 18 to 19
+  float* const transformer_blocks_5_ffn_gelu = scratch + 801360;  // [B, 1, M=512], kernels 19 to 20
+  float* const d_transformer_blocks_5_ffn_gelu_gradient = scratch + 801872;  // [B, 1, M=512], kernels 19 to 26
+  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 802384;  // [B, 1, D=256], kernels 20 to 21
+  float* const norm_rsqrt = scratch + 802640;  // [B, 1], kernels 21 to 25
+  float* const norm_multiply = scratch + 801360;  // [B, 1, D=256], kernels 21 to 25
+  float* const norm_add = scratch + 801616;  // [B, 1, D=256], kernels 21 to 22
+  float* const add = scratch + 903120;  // [B], kernels 11 to 41
+  float* const reduce_sum = scratch + 903136;  // [B], kernels 11 to 41
+  float* const d_multiply = scratch + 802384;  // [B, CLASSES=10], kernels 23 to 24
+  float* const d_head_einsum = scratch + 801616;  // [B, D=256], kernels 24 to 25
+  float* const d_norm_multiply = scratch + 802384;  // [B, 1, D=256], kernels 25 to 28
+  float* const d_transformer_blocks_5_ffn_multiply = scratch + 801360;  // [B, 1, M=512], kernels 26 to 27
+  float* const d_transformer_blocks_5_ffn_linear1_einsum = scratch + 801872;  // [B, 1, D=256], kernels 27 to 28
+  float* const d_transformer_blocks_5_add = scratch + 902784;  // [B, 1, D=256], kernels 28 to 39
+  float* const d_transformer_blocks_5_attention_out_proj_einsum = scratch + 902256;  // [B, 1, D=256], kernels 29 to 32
+  float* const d_transformer_blocks_5_attention_copy = scratch + 801360;  // [B, H=8, K=32, N+1=65], kernels 30 to 31
+  float* const d_transformer_blocks_5_attention_einsum = scratch + 901200;  // [B, H=8, 1, N+1=65], kernels 31 to 33
+  float* const d_transformer_blocks_5_attention_rearrange = scratch + 801360;  // [B, N+1=65, 3*D=768], kernels 32 to 37
+  float* const d_transformer_blocks_5_attention_multiply = scratch + 902256;  // [B, H=8, 1, N+1=65], kernels 33 to 35
   float* const d_transformer_blocks_5_attention_einsum_2 = scratch + 751440;  // [B, N+1=65, D=256], kernels 37 to 38
   float* const d_transformer_blocks_5_norm1_multiply = scratch + 768080;  // [B, N+1=65, D=256], kernels 38 to 40
-  float* const d_transformer_blocks_carry = scratch + 884560;  // [B, N+1=65, D=256] x 2 slots, kernels 12 to 52
+  float* const d_transformer_blocks_carry = scratch + 851280;  // [B, N+1=65, D=256] x 2 slots, kernels 11 to 52
   float* const d_transformer_blocks_ffn_multiply = scratch + 751440;  // [B, N+1=65, M=512], kernels 42 to 43
   float* const d_transformer_blocks_ffn_linear1_einsum = scratch + 784720;  // [B, N+1=65, D=256], kernels 43 to 44
-  float* const d_transformer_blocks_add = scratch + 835168;  // [B, N+1=65, D=256], kernels 44 to 51
+  float* const d_transformer_blocks_add = scratch + 884560;  // [B, N+1=65, D=256], kernels 44 to 51
   // [B, N+1=65, D=256], kernels 45 to 48
-  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 851808;
+  float* const d_transformer_blocks_attention_out_proj_einsum = scratch + 901200;
   float* const d_transformer_blocks_attention_copy = scratch + 917840;  // [B, H=8, K=32, N+1=65], kernels 46 to 48
   float* const d_transformer_blocks_attention_rearrange = scratch + 751440;  // [B, N+1=65, 3*D=768], kernels 47 to 50
   // [B, H=8, N+1=65, N+1=65], kernels 48 to 49
@@ -4539,19 +4665,18 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    const std::int64_t here = image * 952560;
-    const std::int64_t own = place * 952560;
+    const std::int64_t here = image * 935280;
+    const std::int64_t own = place * 935280;
     rearrange_forward(images + image * 3072, rearrange + own);
     patch_embed_forward(transformer_blocks_carry + here, packed + packed_at::patch_embed_weight, rearrange + own,
                         parameters + at::patch_embed_bias, parameters + at::pos_embed);
     add_forward(parameters + at::cls_token, parameters + at::pos_embed, transformer_blocks_carry + here);
-    transformer_blocks_5_attention_copy_backward(d_transformer_blocks_5_attention_rearrange + here);
   }
   // transformer_blocks: 5 layers
   for (std::int64_t layer = 0; layer < 5; ++layer) {
     each_image(batch, [&](const Team& team, const std::int64_t image) {
-      const std::int64_t here = image * 952560;
-      const std::int64_t own = team.first * 952560;
+      const std::int64_t here = image * 935280;
+      const std::int64_t own = team.first * 935280;
       team.alone([&] {
         transformer_blocks_norm1_forward_train(
             transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_norm1_rsqrt + layer * 80 + here,
@@ -4595,8 +4720,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
     });
   }
   each_image(batch, [&](const Team& team, const std::int64_t image) {
-    const std::int64_t here = image * 952560;
-    const std::int64_t own = team.first * 952560;
+    const std::int64_t here = image * 935280;
+    const std::int64_t own = team.first * 935280;
     team.alone([&] {
       transformer_blocks_norm1_forward_train(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_norm1_rsqrt + own,
@@ -4623,7 +4748,7 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         team, transformer_blocks_5_attention_out_proj_einsum + own, transformer_blocks_5_attention_rearrange + own,
         packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680);
     team.alone([&] {
-      transformer_blocks_5_attention_out_proj_add_forward_train(
+      transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
           transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
           parameters + at::transformer_blocks_attention_out_proj_bias - 2635520, transformer_blocks_5_norm2_rsqrt + own,
           transformer_blocks_5_add + own, transformer_blocks_5_norm2_multiply + own,
@@ -4665,30 +4790,31 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
         team, d_transformer_blocks_5_attention_out_proj_einsum + own, d_transformer_blocks_5_add + own,
         packed + packed_at::transformer_blocks_attention_out_proj_weight_ + 327680);
     team.alone([&] {
-      transformer_blocks_5_attention_backward(transformer_blocks_5_attention_add + own,
-                                              d_transformer_blocks_5_attention_copy + own);
+      transformer_blocks_5_attention_copy_backward(transformer_blocks_5_attention_add + own,
+                                                   d_transformer_blocks_5_attention_copy + own);
       transformer_blocks_5_attention_scores_forward(d_transformer_blocks_5_attention_einsum + own,
                                                     d_transformer_blocks_5_attention_out_proj_einsum + own,
                                                     d_transformer_blocks_5_attention_copy + own);
       transformer_blocks_5_attention_value_backward(d_transformer_blocks_5_attention_out_proj_einsum + own,
                                                     transformer_blocks_5_attention_divide + own,
-                                                    d_transformer_blocks_5_attention_rearrange + here);
+                                                    d_transformer_blocks_5_attention_rearrange + own);
       transformer_blocks_5_attention_multiply_backward_input_gradient(d_transformer_blocks_5_attention_einsum + own,
                                                                       transformer_blocks_5_attention_divide + own,
                                                                       d_transformer_blocks_5_attention_multiply + own);
-      transformer_blocks_5_attention_query_backward(d_transformer_blocks_5_attention_rearrange + here,
+      transformer_blocks_5_attention_query_backward(d_transformer_blocks_5_attention_rearrange + own,
                                                     d_transformer_blocks_5_attention_multiply + own,
                                                     transformer_blocks_5_attention_add + own);
       transformer_blocks_5_attention_key_backward(d_transformer_blocks_5_attention_multiply + own,
                                                   transformer_blocks_5_attention_add + own,
-                                                  d_transformer_blocks_5_attention_rearrange + here);
+                                                  d_transformer_blocks_5_attention_rearrange + own);
+      transformer_blocks_5_attention_copy_of_broadcast_backward(d_transformer_blocks_5_attention_rearrange + own);
     });
     transformer_blocks_5_attention_in_proj_backward(
         team, d_transformer_blocks_5_attention_einsum_2 + own,
         packed + packed_at::transformer_blocks_attention_in_proj_weight_ + 983040,
-        d_transformer_blocks_5_attention_rearrange + here);
+        d_transformer_blocks_5_attention_rearrange + own);
     team.alone([&] {
-      transformer_blocks_5_norm1_backward(
+      transformer_blocks_5_norm1_multiply_backward(
           d_transformer_blocks_5_attention_einsum_2 + own, parameters + at::transformer_blocks_norm1_weight - 2635520,
           transformer_blocks_5_norm1_multiply + own, transformer_blocks_5_norm1_rsqrt + own,
           d_transformer_blocks_5_norm1_multiply + own);
@@ -4702,8 +4828,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
   for (std::int64_t pass = 0; pass < 5; ++pass) {
     const std::int64_t layer = 4 - pass;
     each_image(batch, [&](const Team& team, const std::int64_t image) {
-      const std::int64_t here = image * 952560;
-      const std::int64_t own = team.first * 952560;
+      const std::int64_t here = image * 935280;
+      const std::int64_t own = team.first * 935280;
       transformer_blocks_ffn_linear2_backward_input_gradient(
           team, d_transformer_blocks_ffn_multiply + own, transformer_blocks_ffn_linear1_add + layer * 33280 + here,
           packed + packed_at::transformer_blocks_ffn_linear2_weight_ + layer * 131072,
@@ -4725,8 +4851,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
           packed + packed_at::transformer_blocks_attention_out_proj_weight_ + layer * 65536,
           d_transformer_blocks_add + own);
       team.alone([&] {
-        transformer_blocks_5_attention_backward(transformer_blocks_attention_add + layer * 49920 + here,
-                                                d_transformer_blocks_attention_copy + own);
+        transformer_blocks_5_attention_copy_backward(transformer_blocks_attention_add + layer * 49920 + here,
+                                                     d_transformer_blocks_attention_copy + own);
       });
       transformer_blocks_attention_value_backward(team, d_transformer_blocks_attention_rearrange + own,
                                                   d_transformer_blocks_attention_out_proj_einsum + own,
@@ -4755,8 +4881,8 @@ void vit_cifar_input_gradient_avx512(const float* parameters, const float* packe
 #pragma omp parallel for schedule(static) firstprivate(place)
   for (std::int64_t image = 0; image < batch; ++image) {
     if (place < 0) place = image;
-    const std::int64_t here = image * 952560;
-    const std::int64_t own = place * 952560;
+    const std::int64_t here = image * 935280;
+    const std::int64_t own = place * 935280;
     patch_embed_backward(d_patch_embed_einsum + own, packed + packed_at::patch_embed_weight_,
                          d_transformer_blocks_carry + 16640 + here);
     images_gradient(d_patch_embed_einsum + own, image_gradients + image * 3072);

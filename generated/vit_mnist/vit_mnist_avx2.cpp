@@ -247,16 +247,24 @@ struct RowStatistic {
   n == lanes ? v_store(p, x) : v_store_n(p, x, n);
 }
 
-/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it
-/// (so that one addition need not wait for another), and its lanes, a constant once f is inlined.
+/// Calls f with each vector of a row of n values: where it begins, which of so many interleaved accumulators takes it,
+/// so that one addition need not wait for another, and its lanes, a constant once f is inlined. `end`, if it is not n,
+/// ends whole turns of the accumulators: vectors behind it are left out.
 template <int n, int ways, class F>
-[[gnu::always_inline]] static inline void along_row(const F& f) {
+[[gnu::always_inline]] static inline void along_row(std::int64_t end, const F& f) {
   constexpr std::int64_t turn = ways * lanes, turns = n / turn, whole = n / lanes * lanes;
   constexpr std::int64_t rest = turns > 1 ? turns * turn : 0;  // a single turn is no loop
-  for (std::int64_t i = 0; i < rest; i += turn) unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  for (std::int64_t i = 0; i < std::min(end, rest); i += turn)
+    unroll<ways>([&](std::int64_t way) { f(i + way * lanes, way, lanes); });
+  if (end <= rest) return;
   if constexpr (rest < whole)
     unroll<(whole - rest) / lanes>([&](std::int64_t i) { f(rest + i * lanes, i % ways, lanes); });
   if constexpr (whole < n) f(whole, 0, n - static_cast<int>(whole));
+}
+/// The same of all vectors.
+template <int n, int ways, class F>
+[[gnu::always_inline]] static inline void along_row(const F& f) {
+  along_row<n, ways>(n, f);
 }
 // Of its last vector, with `other`, which changes nothing, in the lanes that are not in use.
 [[maybe_unused]] static inline vec v_keep_some(vec x, int n, real other) {
@@ -1211,9 +1219,10 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
 }
 
 // b < B, i < 1, d < D=8 (row); lanes along d
-static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
-                                         real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
-                                         const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
+static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
+                                    real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
+                                    const real* blocks_1_norm2_bias, real* blocks_1_norm2_add,
+                                    real* d_blocks_1_mlp_0_copy) {
   vec sum0 = v_zero();
   const vec x0 = v_load(blocks_1_concat);
   sum0 = v_add(sum0, x0);
@@ -1232,14 +1241,16 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
   const vec t8 = v_rsqrt_one(t7);
   const vec t9 = v_mul(t6, t8);
   v_store(blocks_1_norm2_multiply, t9);
-  const vec t10 = v_fma(t9, v_load(blocks_1_norm2_weight), v_load(blocks_1_norm2_bias));
-  v_store(blocks_1_norm2_add, t10);
+  const vec x10 = v_load(blocks_1_norm2_weight);
+  const vec x11 = v_load(blocks_1_norm2_bias);
+  v_store(blocks_1_norm2_add, v_fma(t9, x10, x11));
+  v_store(d_blocks_1_mlp_0_copy, v_fma(t9, x10, x11));
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
-                                    real* d_blocks_1_mlp_1_gelu_gradient) {
+                                    real* d_blocks_1_mlp_2_copy, real* d_blocks_1_mlp_1_gelu_gradient) {
   Accumulators<4> sum = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_set(blocks_1_norm2_add[d]);
@@ -1251,13 +1262,14 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
   unroll<4>([&](auto column) {
     const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + column * 8));
     v_store(blocks_1_mlp_1_gelu + column * 8, v_gelu(t2));
+    v_store(d_blocks_1_mlp_2_copy + column * 8, v_gelu(t2));
     v_store(d_blocks_1_mlp_1_gelu_gradient + column * 8, v_gelu_gradient(t2));
   });
 }
 
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
-                           real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
+                           const std::int32_t* labels, real* add, real* reduce_sum, real* d_mlp_1_multiply) {
   vec most0 = v_set(-INFINITY);
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
     const vec t0 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
@@ -1288,42 +1300,39 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t8 = v_exp(v_sub(t7, row0));
     const vec t9 = v_div_one(v_set(real(1.0)), row1);
     const vec t10 = v_mul(t8, t9);
-    const vec t11 = v_exp(v_sub(t10, row2));
-    sum3 = v_add(sum3, v_keep_some(t11, some, real(0.0)));
-    v_store_some(d_mlp_1_multiply + classes, t11, some);
-    const vec t12 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum4 = v_fma_some(t12, t10, sum4, some);
+    sum3 = v_add(sum3, v_keep_some(v_exp(v_sub(t10, row2)), some, real(0.0)));
+    const vec t11 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum4 = v_fma_some(t11, t10, sum4, some);
   });
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
-  const vec t20 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+  const vec t18 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec t13 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
-    const vec t14 = v_exp(v_sub(t13, row0));
-    const vec t15 = v_div_one(v_set(real(1.0)), row1);
-    const vec t16 = v_mul(t14, t15);
-    const vec t17 = v_exp(v_sub(t16, row2));
-    const vec t18 = v_div_one(v_set(real(1.0)), row3);
-    const vec t19 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t21 = v_mul(v_sub(v_mul(t17, t18), t19), t20);
-    sum5 = v_fma_some(t21, t16, sum5, some);
+    const vec t12 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t13 = v_exp(v_sub(t12, row0));
+    const vec t14 = v_div_one(v_set(real(1.0)), row1);
+    const vec t15 = v_mul(t13, t14);
+    const vec t16 = v_div_one(v_set(real(1.0)), row3);
+    const vec t17 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t19 = v_mul(v_sub(v_mul(v_exp(v_sub(t15, row2)), t16), t17), t18);
+    sum5 = v_fma_some(t19, t15, sum5, some);
   });
   const vec row5 = v_set(v_sum(sum5));
   v_store_n(add, v_add(v_log(row3), row2), 1);
   v_store_n(reduce_sum, row4, 1);
-  const vec t30 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+  const vec t27 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
-    const vec t22 = v_div_one(v_set(real(1.0)), row1);
-    v_store_some(outputs + classes, v_mul(v_load_some(outputs + classes, some), t22), some);
-    const vec t23 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
-    const vec t24 = v_exp(v_sub(t23, row0));
-    const vec t25 = v_div_one(v_set(real(1.0)), row1);
-    const vec t26 = v_mul(t24, t25);
-    const vec t27 = v_div_one(v_set(real(1.0)), row3);
-    const vec t28 = v_mul(v_load_some(d_mlp_1_multiply + classes, some), t27);
-    const vec t29 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    v_store_some(d_mlp_1_multiply + classes, v_mul(t26, v_fms(v_sub(t28, t29), t30, row5)), some);
+    const vec t20 = v_div_one(v_set(real(1.0)), row1);
+    v_store_some(outputs + classes, v_mul(v_load_some(outputs + classes, some), t20), some);
+    const vec t21 = v_add(v_load_some(mlp_0_einsum + classes, some), v_load_some(mlp_0_bias + classes, some));
+    const vec t22 = v_exp(v_sub(t21, row0));
+    const vec t23 = v_div_one(v_set(real(1.0)), row1);
+    const vec t24 = v_mul(t22, t23);
+    const vec t25 = v_div_one(v_set(real(1.0)), row3);
+    const vec t26 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t28 = v_mul(v_sub(v_mul(v_exp(v_sub(t24, row2)), t25), t26), t27);
+    v_store_some(d_mlp_1_multiply + classes, v_mul(t24, v_sub(t28, row5)), some);
   });
 }
 
@@ -1358,9 +1367,10 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
 }
 
 // b < B, i < 1, d < D=8 (row); lanes along d
-static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
-                                    const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
-                                    const real* d_mlp_0_einsum, real* d_blocks_1_add) {
+// for 2 kernels of the plan, of which this is the first
+static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
+                                        const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
+                                        const real* d_mlp_0_einsum, real* d_blocks_1_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   const vec t0 = v_mul(v_load(d_blocks_1_mlp_0_einsum), v_load(blocks_1_norm2_weight));
@@ -1734,14 +1744,14 @@ static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
 static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                   const real* d_mlp_0_einsum, const real* blocks_1_mlp_1_gelu,
+                                                   const real* d_mlp_0_einsum, const real* d_blocks_1_mlp_2_copy,
                                                    real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t d = 0; d < 6; d += 3) {
     Accumulators<3, 4> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      rank_one_update<0>(sum, d_mlp_0_einsum + (d + b * 27088), 1, blocks_1_mlp_1_gelu + b * 27088);
+      rank_one_update<0>(sum, d_mlp_0_einsum + (d + b * 27088), 1, d_blocks_1_mlp_2_copy + b * 27088);
     }
     unroll<3, 4>([&](auto row, auto column) {
       v_store(partial + (chunk * 256 + (d * 32 + row * 32 + column * 8)), sum[row][column]);
@@ -1750,7 +1760,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   {
     Accumulators<2, 4> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      rank_one_update<0>(sum, d_mlp_0_einsum + (b * 27088 + 6), 1, blocks_1_mlp_1_gelu + b * 27088);
+      rank_one_update<0>(sum, d_mlp_0_einsum + (b * 27088 + 6), 1, d_blocks_1_mlp_2_copy + b * 27088);
     }
     unroll<2, 4>([&](auto row, auto column) {
       v_store(partial + (chunk * 256 + (row * 32 + 192 + column * 8)), sum[row][column]);
@@ -1806,13 +1816,13 @@ static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along d
 static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_1_multiply,
-                                                   const real* blocks_1_norm2_add, real* partial) {
+                                                   const real* d_blocks_1_mlp_0_copy, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 8) {
     Accumulators<8> sum = v_zero();
     for (std::int64_t b = begin; b < end; ++b) {
-      const vec x1 = v_load(blocks_1_norm2_add + b * 27088);
+      const vec x1 = v_load(d_blocks_1_mlp_0_copy + b * 27088);
       unroll<8>([&](auto row) {
         const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + row + b * 27088]);
         sum[row] = v_fma(x0, x1, sum[row]);
@@ -2633,6 +2643,51 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
     sum = v_add(sum, x0);
   }
   v_store(partial + chunk * 8, sum);
+}
+
+// b < B, i < 1, d < D=8 (row); lanes along d
+static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
+                                                  real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
+                                                  const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
+  vec sum0 = v_zero();
+  const vec x0 = v_load(blocks_1_concat);
+  sum0 = v_add(sum0, x0);
+  const vec row0 = v_set(v_sum(sum0));
+  vec sum1 = v_zero();
+  const vec x1 = v_load(blocks_1_concat);
+  const vec t2 = v_sub(x1, v_div_one(row0, v_set(real(8.0))));
+  sum1 = v_fma(t2, t2, sum1);
+  const vec row1 = v_set(v_sum(sum1));
+  const vec t3 = v_add(v_div_one(row1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t4 = v_rsqrt_one(t3);
+  v_store_n(blocks_1_norm2_rsqrt, t4, 1);
+  const vec x5 = v_load(blocks_1_concat);
+  const vec t6 = v_sub(x5, v_div_one(row0, v_set(real(8.0))));
+  const vec t7 = v_add(v_div_one(row1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t8 = v_rsqrt_one(t7);
+  const vec t9 = v_mul(t6, t8);
+  v_store(blocks_1_norm2_multiply, t9);
+  const vec t10 = v_fma(t9, v_load(blocks_1_norm2_weight), v_load(blocks_1_norm2_bias));
+  v_store(blocks_1_norm2_add, t10);
+}
+
+// b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
+static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
+                                                   const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
+                                                   real* d_blocks_1_mlp_1_gelu_gradient) {
+  Accumulators<4> sum = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_set(blocks_1_norm2_add[d]);
+    unroll<4>([&](auto column) {
+      const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (column * 8 * 8 + d), 8, lanes);
+      sum[column] = v_fma(x0, x1, sum[column]);
+    });
+  }
+  unroll<4>([&](auto column) {
+    const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + column * 8));
+    v_store(blocks_1_mlp_1_gelu + column * 8, v_gelu(t2));
+    v_store(d_blocks_1_mlp_1_gelu_gradient + column * 8, v_gelu_gradient(t2));
+  });
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
@@ -3818,18 +3873,20 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
   float* const blocks_1_mhsa_einsum_2 = scratch + 15712;  // [B, 1, N+1=50], kernels 27 to 28
   float* const blocks_1_mhsa_divide = scratch + 15776;  // [B, 1, N+1=50], kernels 28 to 46
   float* const blocks_1_mhsa_divide_2 = scratch + 15840;  // [B, 1, N+1=50], kernels 28 to 43
-  float* const blocks_1_concat = scratch + 15680;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_concat = scratch + 15712;  // [B, 1, D=8], kernels 29 to 33
   float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;  // [B, 1, K=4], kernels 26 to 45
-  float* const blocks_1_norm2_rsqrt = scratch + 15696;  // [B, 1], kernels 31 to 39
+  float* const blocks_1_norm2_rsqrt = scratch + 15728;  // [B, 1], kernels 31 to 39
   float* const blocks_1_norm2_multiply = scratch + 16000;  // [B, 1, D=8], kernels 19 to 68
-  float* const blocks_1_norm2_add = scratch + 16016;  // [B, 1, D=8], kernels 19 to 67
-  float* const blocks_1_mlp_1_gelu = scratch + 15904;  // [B, 1, M=32], kernels 19 to 65
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;  // [B, 1, M=32], kernels 32 to 37
+  float* const blocks_1_norm2_add = scratch + 15744;  // [B, 1, D=8], kernels 31 to 32
+  float* const d_blocks_1_mlp_0_copy = scratch + 16016;  // [B, 1, D=8], kernels 19 to 67
+  float* const blocks_1_mlp_1_gelu = scratch + 15648;  // [B, 1, M=32], kernels 32 to 33
+  float* const d_blocks_1_mlp_2_copy = scratch + 15904;  // [B, 1, M=32], kernels 19 to 65
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15680;  // [B, 1, M=32], kernels 32 to 37
   float* const blocks_1_add = scratch + 16032;  // [B, 1, D=8], kernels 19 to 63
-  float* const mlp_0_einsum = scratch + 15680;  // [B, CLASSES=10], kernels 34 to 35
-  float* const add = scratch + 16064;  // [B], kernels 19 to 60
-  float* const reduce_sum = scratch + 16080;  // [B], kernels 19 to 60
-  float* const d_mlp_1_multiply = scratch + 16048;  // [B, CLASSES=10], kernels 19 to 63
+  float* const mlp_0_einsum = scratch + 15648;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 16048;  // [B], kernels 19 to 60
+  float* const reduce_sum = scratch + 16064;  // [B], kernels 19 to 60
+  float* const d_mlp_1_multiply = scratch + 16080;  // [B, CLASSES=10], kernels 19 to 63
   float* const d_mlp_0_einsum = scratch + 16096;  // [B, D=8], kernels 19 to 65
   float* const d_blocks_1_mlp_1_multiply = scratch + 15936;  // [B, 1, M=32], kernels 19 to 67
   float* const d_blocks_1_mlp_0_einsum = scratch + 16112;  // [B, 1, D=8], kernels 19 to 69
@@ -3974,25 +4031,25 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
                                                          blocks_1_mhsa_v_mappings_1_add + own,
                                                          blocks_carry + 400 + here, blocks_1_concat + own);
-      blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + here,
-                                   parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
-                                   blocks_1_norm2_add + here);
-      blocks_1_mlp_0_backward(blocks_1_norm2_add + here, parameters + at::blocks_mlp_0_weight - 816,
-                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + here,
-                              d_blocks_1_mlp_1_gelu_gradient + own);
-      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + here, parameters + at::blocks_mlp_2_weight - 816,
+      blocks_1_norm2_backward(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + here,
+                              parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
+                              blocks_1_norm2_add + own, d_blocks_1_mlp_0_copy + here);
+      blocks_1_mlp_0_backward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
+                              d_blocks_1_mlp_2_copy + here, d_blocks_1_mlp_1_gelu_gradient + own);
+      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816,
                              blocks_1_concat + own, parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + here);
       mlp_0_forward(blocks_1_add + here, parameters + at::mlp_0_weight, mlp_0_einsum + own);
       mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + group.first * 10 + image * 10,
-                     d_mlp_1_multiply + here, labels + group.first + image, add + here, reduce_sum + here);
+                     labels + group.first + image, add + here, reduce_sum + here, d_mlp_1_multiply + here);
       mlp_0_matmul_backward(d_mlp_1_multiply + here, parameters + at::mlp_0_weight, d_mlp_0_einsum + here);
       blocks_1_mlp_2_backward(d_mlp_0_einsum + here, parameters + at::blocks_mlp_2_weight - 816,
                               d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + here);
       blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + here, parameters + at::blocks_mlp_0_weight - 816,
                                      d_blocks_1_mlp_0_einsum + here);
-      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - 816,
-                              blocks_1_norm2_multiply + here, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + here,
-                              d_blocks_1_add + own);
+      blocks_1_norm2_add_backward(d_blocks_1_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - 816,
+                                  blocks_1_norm2_multiply + here, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + here,
+                                  d_blocks_1_add + own);
       blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
       blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
                                                 d_blocks_1_mhsa_einsum_2 + here);
@@ -4043,9 +4100,9 @@ void vit_mnist_loss_and_gradients_avx2(const float* parameters, const float* ima
       mlp_0_bias_gradient_partial(chunk, group, d_mlp_1_multiply, scratch + 11520);
       mlp_0_weight_gradient_partial(chunk, group, d_mlp_1_multiply, blocks_1_add, scratch + 8192);
       blocks_1_mlp_2_bias_gradient_partial(chunk, group, d_mlp_0_einsum, scratch + 11680);
-      blocks_1_mlp_2_weight_gradient_partial(chunk, group, d_mlp_0_einsum, blocks_1_mlp_1_gelu, scratch);
+      blocks_1_mlp_2_weight_gradient_partial(chunk, group, d_mlp_0_einsum, d_blocks_1_mlp_2_copy, scratch);
       blocks_1_mlp_0_bias_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, scratch + 9472);
-      blocks_1_mlp_0_weight_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, blocks_1_norm2_add,
+      blocks_1_mlp_0_weight_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, d_blocks_1_mlp_0_copy,
                                              scratch + 4096);
       blocks_1_norm2_weight_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
                                              scratch + 11808);
@@ -4426,25 +4483,25 @@ void vit_mnist_input_gradient_avx2(const float* parameters, const float* images,
     blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
                                                        blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
                                                        blocks_1_concat + own);
-    blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + own,
-                                 parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
-                                 blocks_1_norm2_add + own);
-    blocks_1_mlp_0_backward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
-                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
-                            d_blocks_1_mlp_1_gelu_gradient + own);
+    blocks_1_norm2_forward_input_gradient(blocks_1_concat + own, blocks_1_norm2_rsqrt + own,
+                                          blocks_1_norm2_multiply + own, parameters + at::blocks_norm2_weight - 816,
+                                          parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + own);
+    blocks_1_mlp_0_backward_input_gradient(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
+                                           d_blocks_1_mlp_1_gelu_gradient + own);
     blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
                            parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
     mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
-    mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10, d_mlp_1_multiply + own,
-                   labels + image, add + here, reduce_sum + here);
+    mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10, labels + image,
+                   add + here, reduce_sum + here, d_mlp_1_multiply + own);
     mlp_0_matmul_backward(d_mlp_1_multiply + own, parameters + at::mlp_0_weight, d_mlp_0_einsum + own);
     blocks_1_mlp_2_backward(d_mlp_0_einsum + own, parameters + at::blocks_mlp_2_weight - 816,
                             d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + own);
     blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + own, parameters + at::blocks_mlp_0_weight - 816,
                                    d_blocks_1_mlp_0_einsum + own);
-    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - 816,
-                            blocks_1_norm2_multiply + own, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + own,
-                            d_blocks_1_add + own);
+    blocks_1_norm2_add_backward(d_blocks_1_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - 816,
+                                blocks_1_norm2_multiply + own, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + own,
+                                d_blocks_1_add + own);
     blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
     blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
                                               d_blocks_1_mhsa_einsum_2 + own);

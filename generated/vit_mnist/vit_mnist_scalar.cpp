@@ -1030,9 +1030,10 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
 }
 
 // b < B, i < 1, d < D=8 (row)
-static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
-                                         real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
-                                         const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
+static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
+                                    real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
+                                    const real* blocks_1_norm2_bias, real* blocks_1_norm2_add,
+                                    real* d_blocks_1_mlp_0_copy) {
   vec sum0 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
     const vec x0 = v_load_strided(blocks_1_concat + d, 8, lanes);
@@ -1054,15 +1055,17 @@ static void blocks_1_norm2_forward_train(const real* blocks_1_concat, real* bloc
     const vec t8 = v_rsqrt(t7);
     const vec t9 = v_mul(t6, t8);
     v_store_strided(blocks_1_norm2_multiply + d, 8, t9, lanes);
-    const vec t10 = v_fma(t9, v_set(blocks_1_norm2_weight[d]), v_set(blocks_1_norm2_bias[d]));
-    v_store_strided(blocks_1_norm2_add + d, 8, t10, lanes);
+    const vec x10 = v_set(blocks_1_norm2_weight[d]);
+    const vec x11 = v_set(blocks_1_norm2_bias[d]);
+    v_store_strided(blocks_1_norm2_add + d, 8, v_fma(t9, x10, x11), lanes);
+    v_store_strided(d_blocks_1_mlp_0_copy + d, 8, v_fma(t9, x10, x11), lanes);
   }
 }
 
 // b < B, i < 1, m < M=32, d < D=8 (summed)
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
-                                    real* d_blocks_1_mlp_1_gelu_gradient) {
+                                    real* d_blocks_1_mlp_2_copy, real* d_blocks_1_mlp_1_gelu_gradient) {
   for (std::int64_t m = 0; m < 32; m += 8) {
     Accumulators<8> sum = v_zero();
     for (std::int64_t d = 0; d < 8; ++d) {
@@ -1075,6 +1078,7 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
     unroll<8>([&](auto column) {
       const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + (m + column)));
       v_store(blocks_1_mlp_1_gelu + (m + column), v_gelu(t2));
+      v_store(d_blocks_1_mlp_2_copy + (m + column), v_gelu(t2));
       v_store(d_blocks_1_mlp_1_gelu_gradient + (m + column), v_gelu_gradient(t2));
     });
   }
@@ -1082,7 +1086,7 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
 
 // b < B, classes < CLASSES=10 (row)
 static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
-                           real* d_mlp_1_multiply, const std::int32_t* labels, real* add, real* reduce_sum) {
+                           const std::int32_t* labels, real* add, real* reduce_sum, real* d_mlp_1_multiply) {
   vec most0 = v_set(-INFINITY);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
     const vec t0 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
@@ -1113,42 +1117,39 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
     const vec t8 = v_exp(v_sub(t7, row0));
     const vec t9 = v_div_one(v_set(real(1.0)), row1);
     const vec t10 = v_mul(t8, t9);
-    const vec t11 = v_exp(v_sub(t10, row2));
-    sum3 = v_add(sum3, t11);
-    v_store(d_mlp_1_multiply + classes, t11);
-    const vec t12 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    sum4 = v_fma(t12, t10, sum4);
+    sum3 = v_add(sum3, v_exp(v_sub(t10, row2)));
+    const vec t11 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    sum4 = v_fma(t11, t10, sum4);
   }
   const vec row3 = v_set(v_sum(sum3));
   const vec row4 = v_set(v_sum(sum4));
   vec sum5 = v_zero();
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec t13 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
-    const vec t14 = v_exp(v_sub(t13, row0));
-    const vec t15 = v_div_one(v_set(real(1.0)), row1);
-    const vec t16 = v_mul(t14, t15);
-    const vec t17 = v_exp(v_sub(t16, row2));
-    const vec t18 = v_div_one(v_set(real(1.0)), row3);
-    const vec t19 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t20 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
-    const vec t21 = v_mul(v_sub(v_mul(t17, t18), t19), t20);
-    sum5 = v_fma(t21, t16, sum5);
+    const vec t12 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t13 = v_exp(v_sub(t12, row0));
+    const vec t14 = v_div_one(v_set(real(1.0)), row1);
+    const vec t15 = v_mul(t13, t14);
+    const vec t16 = v_div_one(v_set(real(1.0)), row3);
+    const vec t17 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t18 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+    const vec t19 = v_mul(v_sub(v_mul(v_exp(v_sub(t15, row2)), t16), t17), t18);
+    sum5 = v_fma(t19, t15, sum5);
   }
   const vec row5 = v_set(v_sum(sum5));
   v_store_n(add, v_add(v_log(row3), row2), 1);
   v_store_n(reduce_sum, row4, 1);
   for (std::int64_t classes = 0; classes < 10; ++classes) {
-    const vec t22 = v_div_one(v_set(real(1.0)), row1);
-    v_store(outputs + classes, v_mul(v_load(outputs + classes), t22));
-    const vec t23 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
-    const vec t24 = v_exp(v_sub(t23, row0));
-    const vec t25 = v_div_one(v_set(real(1.0)), row1);
-    const vec t26 = v_mul(t24, t25);
-    const vec t27 = v_div_one(v_set(real(1.0)), row3);
-    const vec t28 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
-    const vec t29 = v_sub(v_mul(v_load(d_mlp_1_multiply + classes), t27), t28);
-    const vec t30 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
-    v_store(d_mlp_1_multiply + classes, v_mul(t26, v_fms(t29, t30, row5)));
+    const vec t20 = v_div_one(v_set(real(1.0)), row1);
+    v_store(outputs + classes, v_mul(v_load(outputs + classes), t20));
+    const vec t21 = v_add(v_load(mlp_0_einsum + classes), v_load(mlp_0_bias + classes));
+    const vec t22 = v_exp(v_sub(t21, row0));
+    const vec t23 = v_div_one(v_set(real(1.0)), row1);
+    const vec t24 = v_mul(t22, t23);
+    const vec t25 = v_div_one(v_set(real(1.0)), row3);
+    const vec t26 = v_equal(v_add(v_set(static_cast<real>(classes)), v_iota()), v_set(static_cast<real>(labels[0])));
+    const vec t27 = v_div_one(v_set(real(1.0)), v_set(static_cast<real>(batch)));
+    const vec t28 = v_mul(v_sub(v_mul(v_exp(v_sub(t24, row2)), t25), t26), t27);
+    v_store(d_mlp_1_multiply + classes, v_mul(t24, v_sub(t28, row5)));
   }
 }
 
@@ -1194,9 +1195,10 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
 }
 
 // b < B, i < 1, d < D=8 (row)
-static void blocks_1_norm2_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
-                                    const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
-                                    const real* d_mlp_0_einsum, real* d_blocks_1_add) {
+// for 2 kernels of the plan, of which this is the first
+static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
+                                        const real* blocks_1_norm2_multiply, const real* blocks_1_norm2_rsqrt,
+                                        const real* d_mlp_0_einsum, real* d_blocks_1_add) {
   vec sum0 = v_zero();
   vec sum1 = v_zero();
   for (std::int64_t d = 0; d < 8; ++d) {
@@ -1576,7 +1578,7 @@ static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_
 
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed)
 static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
-                                                   const real* d_mlp_0_einsum, const real* blocks_1_mlp_1_gelu,
+                                                   const real* d_mlp_0_einsum, const real* d_blocks_1_mlp_2_copy,
                                                    real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
@@ -1585,7 +1587,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
       Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         vec x1[4];
-        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_mlp_1_gelu + (m + column + b * 27088)); });
+        unroll<4>([&](auto column) { x1[column] = v_load(d_blocks_1_mlp_2_copy + (m + column + b * 27088)); });
         unroll<2>([&](auto row) {
           const vec x0 = v_set(d_mlp_0_einsum[d + row + b * 27088]);
           unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
@@ -1648,7 +1650,7 @@ static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed)
 static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_1_multiply,
-                                                   const real* blocks_1_norm2_add, real* partial) {
+                                                   const real* d_blocks_1_mlp_0_copy, real* partial) {
   const std::int64_t begin = group.at(chunk);
   const std::int64_t end = group.at(chunk + 1);
   for (std::int64_t m = 0; m < 32; m += 2) {
@@ -1656,7 +1658,7 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
       Accumulators<2, 4> sum = v_zero();
       for (std::int64_t b = begin; b < end; ++b) {
         vec x1[4];
-        unroll<4>([&](auto column) { x1[column] = v_load(blocks_1_norm2_add + (d + column + b * 27088)); });
+        unroll<4>([&](auto column) { x1[column] = v_load(d_blocks_1_mlp_0_copy + (d + column + b * 27088)); });
         unroll<2>([&](auto row) {
           const vec x0 = v_set(d_blocks_1_mlp_1_multiply[m + row + b * 27088]);
           unroll<4>([&](auto column) { sum[row][column] = v_fma(x0, x1[column], sum[row][column]); });
@@ -2334,6 +2336,57 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
     });
   }
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
+}
+
+// b < B, i < 1, d < D=8 (row)
+static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
+                                                  real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
+                                                  const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
+  vec sum0 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x0 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    sum0 = v_add(sum0, x0);
+  }
+  vec sum1 = v_zero();
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x1 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t2 = v_sub(x1, v_div(sum0, v_set(real(8.0))));
+    sum1 = v_fma(t2, t2, sum1);
+  }
+  const vec t3 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+  const vec t4 = v_rsqrt(t3);
+  v_store(blocks_1_norm2_rsqrt, t4);
+  for (std::int64_t d = 0; d < 8; ++d) {
+    const vec x5 = v_load_strided(blocks_1_concat + d, 8, lanes);
+    const vec t6 = v_sub(x5, v_div(sum0, v_set(real(8.0))));
+    const vec t7 = v_add(v_div(sum1, v_set(real(8.0))), v_set(real(1e-05)));
+    const vec t8 = v_rsqrt(t7);
+    const vec t9 = v_mul(t6, t8);
+    v_store_strided(blocks_1_norm2_multiply + d, 8, t9, lanes);
+    const vec t10 = v_fma(t9, v_set(blocks_1_norm2_weight[d]), v_set(blocks_1_norm2_bias[d]));
+    v_store_strided(blocks_1_norm2_add + d, 8, t10, lanes);
+  }
+}
+
+// b < B, i < 1, m < M=32, d < D=8 (summed)
+static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
+                                                   const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
+                                                   real* d_blocks_1_mlp_1_gelu_gradient) {
+  for (std::int64_t m = 0; m < 32; m += 8) {
+    Accumulators<8> sum = v_zero();
+    for (std::int64_t d = 0; d < 8; ++d) {
+      const vec x0 = v_set(blocks_1_norm2_add[d]);
+      unroll<8>([&](auto column) {
+        const vec x1 = v_load_strided(blocks_1_mlp_0_weight + (m * 8 + column * 8 + d), 8, lanes);
+        sum[column] = v_fma(x0, x1, sum[column]);
+      });
+    }
+    unroll<8>([&](auto column) {
+      const vec t2 = v_add(sum[column], v_load(blocks_1_mlp_0_bias + (m + column)));
+      v_store(blocks_1_mlp_1_gelu + (m + column), v_gelu(t2));
+      v_store(d_blocks_1_mlp_1_gelu_gradient + (m + column), v_gelu_gradient(t2));
+    });
+  }
 }
 
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
@@ -3423,18 +3476,20 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
   float* const blocks_1_mhsa_einsum_2 = scratch + 15712;  // [B, 1, N+1=50], kernels 27 to 28
   float* const blocks_1_mhsa_divide = scratch + 15776;  // [B, 1, N+1=50], kernels 28 to 46
   float* const blocks_1_mhsa_divide_2 = scratch + 15840;  // [B, 1, N+1=50], kernels 28 to 43
-  float* const blocks_1_concat = scratch + 15680;  // [B, 1, D=8], kernels 29 to 33
+  float* const blocks_1_concat = scratch + 15712;  // [B, 1, D=8], kernels 29 to 33
   float* const blocks_1_mhsa_q_mappings_1_add = scratch + 15984;  // [B, 1, K=4], kernels 26 to 45
-  float* const blocks_1_norm2_rsqrt = scratch + 15696;  // [B, 1], kernels 31 to 39
+  float* const blocks_1_norm2_rsqrt = scratch + 15728;  // [B, 1], kernels 31 to 39
   float* const blocks_1_norm2_multiply = scratch + 16000;  // [B, 1, D=8], kernels 19 to 68
-  float* const blocks_1_norm2_add = scratch + 16016;  // [B, 1, D=8], kernels 19 to 67
-  float* const blocks_1_mlp_1_gelu = scratch + 15904;  // [B, 1, M=32], kernels 19 to 65
-  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15648;  // [B, 1, M=32], kernels 32 to 37
+  float* const blocks_1_norm2_add = scratch + 15744;  // [B, 1, D=8], kernels 31 to 32
+  float* const d_blocks_1_mlp_0_copy = scratch + 16016;  // [B, 1, D=8], kernels 19 to 67
+  float* const blocks_1_mlp_1_gelu = scratch + 15648;  // [B, 1, M=32], kernels 32 to 33
+  float* const d_blocks_1_mlp_2_copy = scratch + 15904;  // [B, 1, M=32], kernels 19 to 65
+  float* const d_blocks_1_mlp_1_gelu_gradient = scratch + 15680;  // [B, 1, M=32], kernels 32 to 37
   float* const blocks_1_add = scratch + 16032;  // [B, 1, D=8], kernels 19 to 63
-  float* const mlp_0_einsum = scratch + 15680;  // [B, CLASSES=10], kernels 34 to 35
-  float* const add = scratch + 16064;  // [B], kernels 19 to 60
-  float* const reduce_sum = scratch + 16080;  // [B], kernels 19 to 60
-  float* const d_mlp_1_multiply = scratch + 16048;  // [B, CLASSES=10], kernels 19 to 63
+  float* const mlp_0_einsum = scratch + 15648;  // [B, CLASSES=10], kernels 34 to 35
+  float* const add = scratch + 16048;  // [B], kernels 19 to 60
+  float* const reduce_sum = scratch + 16064;  // [B], kernels 19 to 60
+  float* const d_mlp_1_multiply = scratch + 16080;  // [B, CLASSES=10], kernels 19 to 63
   float* const d_mlp_0_einsum = scratch + 16096;  // [B, D=8], kernels 19 to 65
   float* const d_blocks_1_mlp_1_multiply = scratch + 15936;  // [B, 1, M=32], kernels 19 to 67
   float* const d_blocks_1_mlp_0_einsum = scratch + 16112;  // [B, 1, D=8], kernels 19 to 69
@@ -3579,25 +3634,25 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
                                                          blocks_1_mhsa_v_mappings_1_add + own,
                                                          blocks_carry + 400 + here, blocks_1_concat + own);
-      blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + here,
-                                   parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
-                                   blocks_1_norm2_add + here);
-      blocks_1_mlp_0_backward(blocks_1_norm2_add + here, parameters + at::blocks_mlp_0_weight - 816,
-                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + here,
-                              d_blocks_1_mlp_1_gelu_gradient + own);
-      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + here, parameters + at::blocks_mlp_2_weight - 816,
+      blocks_1_norm2_backward(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + here,
+                              parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
+                              blocks_1_norm2_add + own, d_blocks_1_mlp_0_copy + here);
+      blocks_1_mlp_0_backward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                              parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
+                              d_blocks_1_mlp_2_copy + here, d_blocks_1_mlp_1_gelu_gradient + own);
+      blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816,
                              blocks_1_concat + own, parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + here);
       mlp_0_forward(blocks_1_add + here, parameters + at::mlp_0_weight, mlp_0_einsum + own);
       mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + group.first * 10 + image * 10,
-                     d_mlp_1_multiply + here, labels + group.first + image, add + here, reduce_sum + here);
+                     labels + group.first + image, add + here, reduce_sum + here, d_mlp_1_multiply + here);
       mlp_0_matmul_backward(d_mlp_1_multiply + here, parameters + at::mlp_0_weight, d_mlp_0_einsum + here);
       blocks_1_mlp_2_backward(d_mlp_0_einsum + here, parameters + at::blocks_mlp_2_weight - 816,
                               d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + here);
       blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + here, parameters + at::blocks_mlp_0_weight - 816,
                                      d_blocks_1_mlp_0_einsum + here);
-      blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - 816,
-                              blocks_1_norm2_multiply + here, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + here,
-                              d_blocks_1_add + own);
+      blocks_1_norm2_add_backward(d_blocks_1_mlp_0_einsum + here, parameters + at::blocks_norm2_weight - 816,
+                                  blocks_1_norm2_multiply + here, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + here,
+                                  d_blocks_1_add + own);
       blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
       blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
                                                 d_blocks_1_mhsa_einsum_2 + here);
@@ -3648,9 +3703,9 @@ void vit_mnist_loss_and_gradients_scalar(const float* parameters, const float* i
       mlp_0_bias_gradient_partial(chunk, group, d_mlp_1_multiply, scratch + 11520);
       mlp_0_weight_gradient_partial(chunk, group, d_mlp_1_multiply, blocks_1_add, scratch + 8192);
       blocks_1_mlp_2_bias_gradient_partial(chunk, group, d_mlp_0_einsum, scratch + 11680);
-      blocks_1_mlp_2_weight_gradient_partial(chunk, group, d_mlp_0_einsum, blocks_1_mlp_1_gelu, scratch);
+      blocks_1_mlp_2_weight_gradient_partial(chunk, group, d_mlp_0_einsum, d_blocks_1_mlp_2_copy, scratch);
       blocks_1_mlp_0_bias_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, scratch + 9472);
-      blocks_1_mlp_0_weight_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, blocks_1_norm2_add,
+      blocks_1_mlp_0_weight_gradient_partial(chunk, group, d_blocks_1_mlp_1_multiply, d_blocks_1_mlp_0_copy,
                                              scratch + 4096);
       blocks_1_norm2_weight_gradient_partial(chunk, group, d_blocks_1_mlp_0_einsum, blocks_1_norm2_multiply,
                                              scratch + 11808);
@@ -4031,25 +4086,25 @@ void vit_mnist_input_gradient_scalar(const float* parameters, const float* image
     blocks_1_mhsa_weighted_values_v_mappings_1_forward(blocks_1_mhsa_divide_2 + own,
                                                        blocks_1_mhsa_v_mappings_1_add + own, blocks_carry + 400 + here,
                                                        blocks_1_concat + own);
-    blocks_1_norm2_forward_train(blocks_1_concat + own, blocks_1_norm2_rsqrt + own, blocks_1_norm2_multiply + own,
-                                 parameters + at::blocks_norm2_weight - 816, parameters + at::blocks_norm2_bias - 816,
-                                 blocks_1_norm2_add + own);
-    blocks_1_mlp_0_backward(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
-                            parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
-                            d_blocks_1_mlp_1_gelu_gradient + own);
+    blocks_1_norm2_forward_input_gradient(blocks_1_concat + own, blocks_1_norm2_rsqrt + own,
+                                          blocks_1_norm2_multiply + own, parameters + at::blocks_norm2_weight - 816,
+                                          parameters + at::blocks_norm2_bias - 816, blocks_1_norm2_add + own);
+    blocks_1_mlp_0_backward_input_gradient(blocks_1_norm2_add + own, parameters + at::blocks_mlp_0_weight - 816,
+                                           parameters + at::blocks_mlp_0_bias - 816, blocks_1_mlp_1_gelu + own,
+                                           d_blocks_1_mlp_1_gelu_gradient + own);
     blocks_1_mlp_2_forward(blocks_1_mlp_1_gelu + own, parameters + at::blocks_mlp_2_weight - 816, blocks_1_concat + own,
                            parameters + at::blocks_mlp_2_bias - 816, blocks_1_add + own);
     mlp_0_forward(blocks_1_add + own, parameters + at::mlp_0_weight, mlp_0_einsum + own);
-    mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10, d_mlp_1_multiply + own,
-                   labels + image, add + here, reduce_sum + here);
+    mlp_0_backward(batch, mlp_0_einsum + own, parameters + at::mlp_0_bias, outputs + image * 10, labels + image,
+                   add + here, reduce_sum + here, d_mlp_1_multiply + own);
     mlp_0_matmul_backward(d_mlp_1_multiply + own, parameters + at::mlp_0_weight, d_mlp_0_einsum + own);
     blocks_1_mlp_2_backward(d_mlp_0_einsum + own, parameters + at::blocks_mlp_2_weight - 816,
                             d_blocks_1_mlp_1_gelu_gradient + own, d_blocks_1_mlp_1_multiply + own);
     blocks_1_mlp_0_matmul_backward(d_blocks_1_mlp_1_multiply + own, parameters + at::blocks_mlp_0_weight - 816,
                                    d_blocks_1_mlp_0_einsum + own);
-    blocks_1_norm2_backward(d_blocks_1_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - 816,
-                            blocks_1_norm2_multiply + own, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + own,
-                            d_blocks_1_add + own);
+    blocks_1_norm2_add_backward(d_blocks_1_mlp_0_einsum + own, parameters + at::blocks_norm2_weight - 816,
+                                blocks_1_norm2_multiply + own, blocks_1_norm2_rsqrt + own, d_mlp_0_einsum + own,
+                                d_blocks_1_add + own);
     blocks_1_mhsa_backward(d_blocks_1_add + own, blocks_1_mhsa_v_mappings_1_add + own, d_blocks_1_mhsa_einsum + own);
     blocks_1_mhsa_value_v_mappings_1_backward(d_blocks_1_add + own, blocks_1_mhsa_divide_2 + own,
                                               d_blocks_1_mhsa_einsum_2 + own);
