@@ -209,7 +209,7 @@ bool stores_a_constant(const std::string& line) {
   const std::size_t store = line.find("v_store"), constant = line.find(", v_set(real(");
   if (store == std::string::npos || constant == std::string::npos || constant < store) return false;
   const std::string between = line.substr(store, constant - store);
-  return ranges::count(between, '(') == ranges::count(between, ')') + 1;
+  return std::count(between.begin(), between.end(), '(') == std::count(between.begin(), between.end(), ')') + 1;
 }
 
 TEST(Emit, ConstantsAreFilledByTheRunAndNotStoredOneByOne) {
