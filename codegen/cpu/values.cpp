@@ -275,9 +275,10 @@ void Values::along_row(Block& b, int ways, const Expr& end,
   inside(body, ways > 1 ? name("way") : integer(0));
   unrolled_ = around;
   b.insert(b.end(), u.before.begin(), u.before.end());
-  b.push_back(tree::each("along_row", fmt::format("{}, {}", points, ways), end,
-                         {{"auto", i}, {"auto", ways > 1 ? "way" : ""}, {"auto", tail ? "some" : ""}},
-                         std::move(body)));
+  // The position has no name where what is summed is the same everywhere in the row.
+  const std::vector<tree::Parameter> parameters{
+      {"auto", tree::uses(body, i) ? i : ""}, {"auto", ways > 1 ? "way" : ""}, {"auto", tail ? "some" : ""}};
+  b.push_back(tree::each("along_row", fmt::format("{}, {}", points, ways), end, parameters, std::move(body)));
   b.back().always_inline = true;
   std::tie(tail, some) = std::pair{nullptr, false};
 }
