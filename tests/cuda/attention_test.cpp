@@ -111,7 +111,7 @@ TEST(CudaPrediction, AttentionTakesWhatItsTilesOfQueriesDoAndTheLastOnesNoLessTh
   const graph::Graph tiny = trace<models::VitTiny>("vit_tiny");
   const std::string text = predict(tiny, options, "sm_90a", 256);
   // 768 heads, two blocks on each of 132 SMs: 2.9 waves, which take as long as 3.
-  const std::vector<double> row = row_of(text, "forward", "blocks_attn_scores_forward");
+  const std::vector<double> row = row_of(text, "forward", "blocks_attn_weighted_values_forward");
   ASSERT_EQ(row.size(), 6u) << text;
   EXPECT_EQ(row[1], 768);
   EXPECT_NEAR(row[2], 768 / 264., 0.01);
@@ -125,7 +125,7 @@ TEST(CudaPrediction, AttentionTakesWhatItsTilesOfQueriesDoAndTheLastOnesNoLessTh
   // A block alone on its SM brings 13 tiles' queries in four, and keys and values, at 38 bytes a cycle;
   // then nobody computes while its first factors come.
   const std::string of_one = predict(tiny, options, "sm_90a", 1);
-  const std::vector<double> alone = row_of(of_one, "forward", "blocks_attn_scores_forward");
+  const std::vector<double> alone = row_of(of_one, "forward", "blocks_attn_weighted_values_forward");
   ASSERT_EQ(alone.size(), 6u) << of_one;
   EXPECT_EQ(alone[1], 3 * 4);
   EXPECT_NE(of_one.find("  blocks for a head: 4\n"), std::string::npos);
@@ -139,7 +139,7 @@ TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesSc
   const std::string text = predict(trace<models::VitTiny>("vit_tiny"), options, "sm_90a", 256);
   // 768 heads on 132 SMs; four products of 197 rows, 197 keys and 64 numbers, the sum of p dp, and a
   // change for each score.
-  const std::vector<double> row = row_of(text, "loss_and_gradients", "blocks_attn_matmul_backward_3");
+  const std::vector<double> row = row_of(text, "loss_and_gradients", "blocks_attn_key_backward");
   ASSERT_EQ(row.size(), 6u) << text;
   EXPECT_EQ(row[0], 11);
   EXPECT_EQ(row[1], 768);

@@ -263,8 +263,8 @@ TEST(CudaNorms, KeepTheirInputsForBackwardInThePlaceOfTheirResults) {
     EXPECT_EQ(run.find(result), std::string::npos) << result;
     EXPECT_NE(stored.find(result), std::string::npos) << result;
   }
-  EXPECT_NE(run.find("// [B, N+1=197, D=192] x 12 slots, live"), std::string::npos) << "the residual stream";
-  EXPECT_NE(stored.find("// [B, N+1=197, D=192] x 2 slots, live"), std::string::npos);
+  EXPECT_NE(run.find("// [B, N+1=197, D=192] x 12 slots, kernels"), std::string::npos) << "the residual stream";
+  EXPECT_NE(stored.find("// [B, N+1=197, D=192] x 2 slots, kernels"), std::string::npos);
   EXPECT_NE(text.find("= (blocks_add[row * 192 + d] - blocks_norm2_multiply_row[row]) * blocks_norm2_rsqrt[row];"),
             std::string::npos);
   EXPECT_THROW(kernels_of(tiny, {}, {.values = {{"norm_recompute", "all"}}}), Error);
