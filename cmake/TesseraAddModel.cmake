@@ -67,6 +67,7 @@ if(NOT EXISTS ${isas})
   cmake_path(SET isas NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../codegen/isas.def)
 endif()
 option(TESSERA_LINE_TABLES "Emitted code with line tables, by which bench --kernels finds where time goes" OFF)
+set(TESSERA_EMITTED_OPTIONS "" CACHE STRING "Further options of emitted code, behind all others")
 set_property(GLOBAL PROPERTY TESSERA_ISAS ${isas})
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${isas})
 
@@ -154,13 +155,14 @@ function(_tessera_kernels target folder)
   add_library(${target} STATIC ${ARGN})
   target_include_directories(${target} PUBLIC ${folder})
   target_compile_features(${target} PRIVATE cxx_std_20)
-  # Build type None: the flags are the user's alone (the sanitizers' build, where -O3 would only take long).
+  # Build type None: the flags are the user's alone, as for sanitizers, where -O3 would only take long.
   target_compile_options(${target} PRIVATE $<$<NOT:$<CONFIG:None>>:-O3> -ffp-contract=off)
   # Below -O2, as for sanitizers, Clang leaves long loops as they are and warns of it.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,Clang>:-Wno-pass-failed>)
   if(TESSERA_LINE_TABLES)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>:-g1>)
   endif()
+  target_compile_options(${target} PRIVATE ${TESSERA_EMITTED_OPTIONS})
   # Position independent, for whatever shared library or module it is linked into; hidden, so that calls between its files are
   # as direct as in a program. What its first source, that of the C API, defines is visible.
   set_target_properties(${target} PROPERTIES
