@@ -59,10 +59,11 @@ Block stop_at_position(Values& v, LoopBounds& bounds) {
 /// up: the bits are the same.
 void pick_terms(Values& v, LoopBounds& bounds) {
   const Step& sum = v.kernel.steps.front();
-  const Expression& product = v.expression(sum.value);
   if (v.kernel.anchor != Anchor::contraction || sum.reduction != Reduction::sum || v.schedule.depth ||
-      uses_tile_unit(v.kernel, v.target) || product.kind != Expression::Kind::op || product.op != graph::Op::multiply)
+      uses_tile_unit(v.kernel, v.target))
     return;
+  const Expression& product = v.expression(sum.value);
+  if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return;
   for (const ExprId factor : {product.a, product.b}) {
     const Expression& x = v.expression(factor);
     if (x.kind != Expression::Kind::index_equals || x.axis == v.vector || !ranges::contains(sum.over, x.axis)) continue;
