@@ -12,6 +12,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -96,7 +97,6 @@ class Process {
     if (limits.file_bytes >= 0) {
       const rlimit limit{static_cast<rlim_t>(limits.file_bytes), static_cast<rlim_t>(limits.file_bytes)};
       ::setrlimit(RLIMIT_FSIZE, &limit);
-      ::setenv("KMP_WARNINGS", "0", 1);  // of Clang's OpenMP, whose own shared memory is a file too
     }
     std::vector<char*> argv;
     for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -124,11 +124,20 @@ class Process {
     rusage usage{};
     if (pid_ > 0) ::wait4(pid_, &status_, 0, &usage);
     pid_ = -1;
-    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), slurp(folder_ / "out"),
-            slurp(folder_ / "err"), std::int64_t{usage.ru_maxrss} * 1024};
+    return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), slurp(folder_ / "out"), said(),
+            std::int64_t{usage.ru_maxrss} * 1024};
   }
 
  private:
+  /// Without warnings of Clang's OpenMP, whose shared memory is a file too; it gives them before it reads KMP_WARNINGS.
+  std::string said() const {
+    std::istringstream lines(slurp(folder_ / "err"));
+    std::string all, line;
+    while (std::getline(lines, line))
+      if (!line.starts_with("OMP: ")) all += lines.eof() ? line : line + "\n";
+    return all;
+  }
+
   TemporaryFolder folder_;
   pid_t pid_ = -1;
   int status_ = 0;
