@@ -196,10 +196,10 @@ std::string attention_svg(const Image& photo, const std::vector<PatchMap>& maps,
   const std::vector<Image> shown = cells(photo, maps, grid);
   const auto height = static_cast<double>(shown[0].height), width = static_cast<double>(shown[0].width);
   const auto across = static_cast<std::size_t>(cells_across(shown.size())), down = (shown.size() + across - 1) / across;
-  std::string out = svg_begin(2 * margin + static_cast<double>(across) * (width + gap) - gap,
-                              head + static_cast<double>(down) * (height + label + gap) + foot);
-  out += svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"");
-  out += svg_text(margin, 60, "answer: " + answer, "font-size=\"15\"");
+  const double room = static_cast<double>(across) * (width + gap) - gap;
+  std::string out = svg_begin(2 * margin + room, head + static_cast<double>(down) * (height + label + gap) + foot);
+  out += svg_text(margin, 34, beginning(title, room / 17 / bold_ems), "font-size=\"17\" font-weight=\"600\"");
+  out += svg_text(margin, 60, beginning("answer: " + answer, room / 15), "font-size=\"15\"");
   for (std::size_t i = 0; i < shown.size(); ++i) {
     const double x = margin + static_cast<double>(i % across) * (width + gap);
     const double y = head + static_cast<double>(i / across) * (height + label + gap);

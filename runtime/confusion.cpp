@@ -15,8 +15,7 @@ std::string shade(double share, bool right) {
   return text(right ? "rgb(46,98,166)" : "rgb(192,57,43)", "\" fill-opacity=\"", fixed(std::sqrt(share), 3));
 }
 
-constexpr double letter = 7;  // pixels that one takes, about
-constexpr std::size_t longest_name = 20;
+constexpr double font_size = 13, most_ems = 11;  // of names
 
 }  // namespace
 
@@ -32,14 +31,14 @@ Confusion confusion(const Dataset& data, const Evaluation& evaluation) {
 
 std::string confusion_svg(const Confusion& confusion, const std::string& title) {
   std::vector<std::string> names;
-  std::size_t longest = 0;
+  double longest = 0;
   for (const std::string& name : confusion.names) {
-    names.push_back(shortened(name, longest_name));
-    longest = std::max(longest, names.back().size());
+    names.push_back(beginning(name, most_ems));
+    longest = std::max(longest, ems(names.back()));
   }
   // Names of more than two letters stand at a slant above their columns.
-  const double room = letter * static_cast<double>(longest), rise = longest > 2 ? 0.7 * room : 0;
-  const double left = 76 + room, top = (title.empty() ? 46 : 96) + rise + letter, margin = 30;
+  const double room = font_size * longest, rise = longest > 2 ? 0.7 * room : 0;
+  const double left = 76 + room, top = (title.empty() ? 53 : 103) + rise, margin = 30;
   const std::int64_t n = confusion.classes;
   const bool numbers = n <= 24;
   const double cell = numbers ? 46 : std::max(1.0, std::floor(900 / static_cast<double>(n)));

@@ -126,9 +126,10 @@ std::string components_svg(const std::vector<Image>& pictures, const std::vector
   const Image first = enlarged(pictures.front());
   const auto height = static_cast<double>(first.height), width = static_cast<double>(first.width);
   const auto count = static_cast<double>(pictures.size()), columns = static_cast<double>(1 + drawings.size());
+  const double room = columns * (width + panel_gap) - panel_gap;
   std::string out =
-      svg_begin(2 * margin + columns * (width + panel_gap) - panel_gap, head + count * (height + panel_gap) + foot) +
-      svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"") +
+      svg_begin(2 * margin + room, head + count * (height + panel_gap) + foot) +
+      svg_text(margin, 34, beginning(title, room / 17 / bold_ems), "font-size=\"17\" font-weight=\"600\"") +
       svg_text(margin, head - 14, "what the model reads", "");
   const auto left = [&](std::size_t drawing) {
     return margin + static_cast<double>(1 + drawing) * (width + panel_gap);

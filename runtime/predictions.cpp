@@ -13,7 +13,7 @@ namespace {
 
 constexpr int columns = 10;
 constexpr double cell = 96, picture = 72, margin = 36, line = 15;
-constexpr std::size_t longest_name = 11;
+constexpr double font_size = 13, small_font_size = 12, name_width = cell - 4;
 constexpr const char *right_colour = "#2e7d4f", *wrong_colour = "#c0392b";
 
 std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64_t index, double x, double y) {
@@ -25,13 +25,13 @@ std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64
            "\" height=\"", fixed(picture + 4, 1), "\" rx=\"3\" fill=\"", right ? "#ddd" : wrong_colour, "\"/>\n") +
       svg_png(x, y, picture, picture, encode_png(data.image(index), data.channels, data.height, data.width));
   double below = y + picture + 17;
-  out += svg_text(x, below, shortened(data.called(evaluation.predicted[at]), longest_name),
+  out += svg_text(x, below, beginning(data.called(evaluation.predicted[at]), name_width / font_size / bold_ems),
                   text("font-weight=\"700\" fill=\"", colour, "\""));
   if (!data.names.empty()) below += line;  // a name fills the first
   out += svg_text(x + picture, below, probability(evaluation.confidence[at]), "text-anchor=\"end\"");
   if (!right)
-    out += svg_text(x, below + line, "is " + shortened(data.called(data.labels[at]), longest_name),
-                    text("font-size=\"12\" fill=\"", wrong_colour, "\""));
+    out += svg_text(x, below + line, beginning("is " + data.called(data.labels[at]), name_width / small_font_size),
+                    text("font-size=\"", small_font_size, "\" fill=\"", wrong_colour, "\""));
   return out;
 }
 

@@ -16,7 +16,7 @@ namespace tessera::runtime {
 namespace {
 
 constexpr double tile_side = 144, tile_margin = 4;
-constexpr std::size_t longest_tile_name = 16;
+constexpr double name_size = 12;
 
 /// A picture above its name and a line; null: it cannot be read.
 std::string tile(const Image* picture, const std::string& name, const std::string& line) {
@@ -36,13 +36,8 @@ std::string tile(const Image* picture, const std::string& name, const std::strin
     out += svg_text(tile_margin + tile_side / 2, tile_margin + tile_side / 2, "cannot be read",
                     "text-anchor=\"middle\" font-size=\"12\"");
   }
-  std::string shown = name;
-  if (name.size() > longest_tile_name) {
-    std::size_t first = name.size() - longest_tile_name;
-    while (first < name.size() && (static_cast<unsigned char>(name[first]) & 0xc0) == 0x80) ++first;  // inside of UTF-8
-    shown = "…" + name.substr(first);
-  }
-  out += svg_text(tile_margin, tile_side + 2 * tile_margin + 13, shown, "font-size=\"12\"");
+  out += svg_text(tile_margin, tile_side + 2 * tile_margin + 13, ending(name, tile_side / name_size),
+                  text("font-size=\"", name_size, "\""));
   out += svg_text(tile_margin, tile_side + 2 * tile_margin + 30, line, "font-weight=\"700\"");
   return out + "</svg>\n";
 }

@@ -1,7 +1,10 @@
 #include "runtime/svg.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cstddef>
 #include <cstdint>
+#include <numeric>
 
 namespace tessera::runtime {
 namespace {
@@ -18,13 +21,36 @@ std::string base64(const Bytes& content) {
   return out;
 }
 
+/// Whether this byte of UTF-8 goes on with a character.
+bool continues(char c) { return (c & 0xc0) == 0x80; }
+
+/// A width in ems with the character that begins with this byte.
+double wider(double width, char c) {
+  constexpr std::string_view narrow = " !'(),-./:;I[\\]fijlrt|", wide = "%@MWmw";
+  if (continues(c)) return width;
+  const auto byte = static_cast<unsigned char>(c);
+  if (byte >= 0x80 || wide.find(c) != wide.npos) return width + 1;
+  if (narrow.find(c) != narrow.npos) return width + 0.44;
+  return width + (std::islower(byte) || std::isdigit(byte) ? 0.64 : 0.84);
+}
+
 }  // namespace
 
-std::string shortened(const std::string& content, std::size_t most) {
-  if (content.size() <= most) return content;
-  std::size_t end = most;
-  while (end > 0 && (content[end] & 0xc0) == 0x80) --end;
-  return content.substr(0, end) + "...";
+double ems(std::string_view line) { return std::accumulate(line.begin(), line.end(), 0.0, wider); }
+
+std::string beginning(const std::string& line, double most) {
+  if (ems(line) <= most) return line;
+  std::size_t end = 0;
+  for (double sum = 1; end < line.size() && (sum = wider(sum, line[end])) <= most;) ++end;
+  return line.substr(0, end) + "…";
+}
+
+std::string ending(const std::string& line, double most) {
+  if (ems(line) <= most) return line;
+  std::size_t first = line.size();
+  for (double sum = 1; first > 0 && (sum = wider(sum, line[first - 1])) <= most;) --first;
+  while (first < line.size() && continues(line[first])) ++first;
+  return "…" + line.substr(first);
 }
 
 std::string svg_png(double x, double y, double width, double height, const Bytes& png) {

@@ -1,8 +1,8 @@
 // The beginnings of an SVG picture.
 #pragma once
 
-#include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
@@ -44,8 +44,14 @@ inline std::string svg_text(double x, double y, const std::string& content, cons
               safe, "</text>\n");
 }
 
-/// The beginning of a text that has more than so many bytes, with dots; no character of UTF-8 is cut.
-std::string shortened(const std::string& content, std::size_t most);
+/// How wide a line of UTF-8 is at most, in ems of the widest of the fonts that svg_begin names, DejaVu Sans; a bold one
+/// is wider by a factor of `bold_ems`. Characters are of four widths, so that the sum is up to a third too large.
+double ems(std::string_view line);
+inline constexpr double bold_ems = 1.14;
+
+/// The beginning of a line that is wider than so many ems, with an ellipsis, or its end; no character is cut.
+std::string beginning(const std::string& line, double most);
+std::string ending(const std::string& line, double most);
 
 /// A picture inside the picture: the bytes of a PNG file at a place, its pixels kept sharp.
 std::string svg_png(double x, double y, double width, double height, const Bytes& png);

@@ -118,18 +118,28 @@ class Process {
     if (pid_ > 0) ::kill(pid_, signal);
   }
   bool running() {
-    if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) pid_ = -1;
+    if (pid_ > 0 && ::waitpid(pid_, &status_, WNOHANG) == pid_) ended();
     return pid_ > 0;
   }
   Result wait() {
     rusage usage{};
-    if (pid_ > 0) ::wait4(pid_, &status_, 0, &usage);
-    pid_ = -1;
+    if (pid_ > 0) {
+      ::wait4(pid_, &status_, 0, &usage);
+      ended();
+    }
     return {WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_), slurp(folder_ / "out"), said(),
             std::int64_t{usage.ru_maxrss} * 1024};
   }
 
  private:
+  /// Removes the shared memory of Clang's OpenMP, which is named by the process and which one that was killed, or whose
+  /// files may not grow, leaves behind: a later process of the same number would read beyond its end (SIGBUS).
+  void ended() {
+    const std::string name = text("__KMP_REGISTERED_LIB_", pid_, "_", ::getuid());
+    for (const char* folder : {"/dev/shm/", "/tmp/"}) ::unlink((folder + name).c_str());
+    pid_ = -1;
+  }
+
   /// Where files may not grow, without warnings of Clang's OpenMP, whose shared memory is a file too: it gives them
   /// before it reads KMP_WARNINGS.
   std::string said() const {
