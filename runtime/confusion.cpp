@@ -15,7 +15,7 @@ std::string shade(double share, bool right) {
   return text(right ? "rgb(46,98,166)" : "rgb(192,57,43)", "\" fill-opacity=\"", fixed(std::sqrt(share), 3));
 }
 
-constexpr double font_size = 13, most_ems = 11;  // of names
+constexpr double font_size = 13, most_ems = 14;  // of names
 
 }  // namespace
 

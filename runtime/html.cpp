@@ -34,20 +34,20 @@ constexpr const char* head =
 @media (prefers-color-scheme: dark) {
   :root { --ink: #d8dadf; --ground: #16181c; --line: #33373d; --code: #1f2227; --result: #7fb0ee; }
 }
-body { font: 15px/1.5 Helvetica, Arial, 'DejaVu Sans', sans-serif; color: var(--ink); background: var(--ground); margin: 2rem auto; max-width: 1060px; padding: 0 1rem; }
+body { font: 15px/1.5 Helvetica, Arial, 'DejaVu Sans', sans-serif; color: var(--ink); background: var(--ground); margin: 2rem auto; max-width: 1060px; padding: 0 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.6rem; margin-bottom: 0; }
 h2 { font-size: 1.15rem; margin: 2.2rem 0 0.6rem; border-bottom: 1px solid var(--line); padding-bottom: 0.2rem; }
 h3 { font-size: 1rem; font-weight: 400; margin: 1rem 0 0.4rem; }
 p.result { font-size: 1.15rem; margin: 0.2rem 0 1.5rem; color: var(--result); }
 table { border-collapse: collapse; }
 th { text-align: left; font-weight: 600; padding: 0.15rem 2rem 0.15rem 0; vertical-align: top; white-space: nowrap; }
-td { padding: 0.15rem 0; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+td { padding: 0.15rem 0; font-variant-numeric: tabular-nums; }
 pre { font-size: 12.5px; line-height: 1.35; overflow-x: auto; background: var(--code); padding: 0.8rem; }
 div.pictures { display: flex; flex-wrap: wrap; gap: 1rem; }
 div.pictures > div { overflow-x: auto; max-width: 100%; }
 div.pictures svg { display: block; min-width: 480px; }
 div.pictures.panels svg { min-width: 0; }
-div.tiles { display: flex; flex-wrap: wrap; gap: 0.5rem 1rem; }
+div.tiles { display: flex; flex-wrap: wrap; gap: 0.5rem; }
 @media (max-width: 600px) {
   th { padding-right: 1rem; }
   body { margin: 1rem auto; }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int columns = 10;
 constexpr double cell = 96, picture = 72, margin = 36, line = 15;
-constexpr double font_size = 13, small_font_size = 12, name_width = cell - 4;
+constexpr double font_size = 13, small_font_size = 12, name_width = cell - 7;
 constexpr const char *right_colour = "#2e7d4f", *wrong_colour = "#c0392b";
 
 std::string sample(const Dataset& data, const Evaluation& evaluation, std::int64_t index, double x, double y) {
@@ -80,7 +80,7 @@ std::string predictions_svg(const Dataset& data, const Evaluation& evaluation, c
                     y + row_height(data) * static_cast<double>(i / columns));
     y += row_height(data) * static_cast<double>((group.indices.size() + columns - 1) / columns);
   }
-  return svg_begin(2 * margin + cell * columns - (cell - picture), y) +
+  return svg_begin(2 * margin + cell * columns, y) +
          svg_text(margin, 34, title, "font-size=\"17\" font-weight=\"600\"") + out + "</svg>\n";
 }
 
@@ -89,7 +89,7 @@ std::vector<Tiles> prediction_tiles(const Dataset& data, const Evaluation& evalu
   for (const Group& group : groups_of(data, evaluation)) {
     Tiles& tiles = out.emplace_back(Tiles{group.heading, {}});
     for (const std::int64_t index : group.indices)
-      tiles.pictures.push_back(svg_begin(picture + 8, row_height(data) - 4) + sample(data, evaluation, index, 4, 4) +
+      tiles.pictures.push_back(svg_begin(cell, row_height(data) - 4) + sample(data, evaluation, index, 4, 4) +
                                "</svg>\n");
   }
   return out;

@@ -26,10 +26,12 @@ bool continues(char c) { return (c & 0xc0) == 0x80; }
 
 /// A width in ems with the character that begins with this byte.
 double wider(double width, char c) {
-  constexpr std::string_view narrow = " !'(),-./:;I[\\]fijlrt|", wide = "%@MWmw";
+  constexpr std::string_view thin = " 'Iijl", narrow = "!(),-./:;[\\]frt|", wide = "%@MWmw";
   if (continues(c)) return width;
   const auto byte = static_cast<unsigned char>(c);
-  if (byte >= 0x80 || wide.find(c) != wide.npos) return width + 1;
+  if (byte >= 0x80) return width + 1.1;
+  if (wide.find(c) != wide.npos) return width + 1;
+  if (thin.find(c) != thin.npos) return width + 0.33;
   if (narrow.find(c) != narrow.npos) return width + 0.44;
   return width + (std::islower(byte) || std::isdigit(byte) ? 0.64 : 0.84);
 }

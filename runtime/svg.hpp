@@ -45,7 +45,7 @@ inline std::string svg_text(double x, double y, const std::string& content, cons
 }
 
 /// How wide a line of UTF-8 is at most, in ems of the widest of the fonts that svg_begin names, DejaVu Sans; a bold one
-/// is wider by a factor of `bold_ems`. Characters are of four widths, so that the sum is up to a third too large.
+/// is wider by a factor of `bold_ems`. Characters are of a few widths, so that the sum is up to a third too large.
 double ems(std::string_view line);
 inline constexpr double bold_ems = 1.14;
 

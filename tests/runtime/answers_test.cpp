@@ -127,7 +127,7 @@ TEST(Answers, ConfusionCountsEachClassAndAnswer) {
   data.names = {"cat & dog", std::string(19, 'x') + "\u00e9\u00e9"};
   const std::string named = confusion_svg(confusion(data, evaluation), "toy");
   EXPECT_CONTAINS(named, ">cat &amp; dog</text>");
-  EXPECT_CONTAINS(named, ">" + std::string(19, 'x') + "...</text>") << "cut before a letter of two bytes";
+  EXPECT_CONTAINS(named, ">" + std::string(19, 'x') + "…</text>") << "cut before a letter of two bytes";
   EXPECT_CONTAINS(named, ">2</text>") << "an answer without a name";
 }
 
