@@ -10,17 +10,17 @@ namespace tessera::runtime {
 
 TamingOnGpu::TamingOnGpu(const Taming& taming, std::int64_t batch)
     : taming_(taming),
-      positions_(taming.tokens.window.rows * taming.tokens.window.columns),
+      positions_(taming.transformer.tokens.window.rows * taming.transformer.tokens.window.columns),
       batch_(batch),
-      gpu_(taming.gpt),
-      parameters_(gpu_, taming.gpt.parameter_floats),
-      gradients_(GpuMemory::of_floats(gpu_, batch ? taming.gpt.parameter_floats : 0)),
-      optimizer_(GpuMemory::of_floats(gpu_, batch ? taming.gpt.optimizer_floats() : 0)),
+      gpu_(taming.transformer.model),
+      parameters_(gpu_, taming.transformer.model.parameter_floats),
+      gradients_(GpuMemory::of_floats(gpu_, batch ? taming.transformer.model.parameter_floats : 0)),
+      optimizer_(GpuMemory::of_floats(gpu_, batch ? taming.transformer.model.optimizer_floats() : 0)),
       read_(gpu_, size_product({4, std::max(batch, images_a_pass), positions_})),
       wanted_(gpu_, size_product({4, std::max(batch, images_a_pass), positions_})),
       given_(gpu_, sizeof(Given)),
-      outputs_(
-          GpuMemory::of_floats(gpu_, size_product({std::max(batch, images_a_pass), positions_, taming.tokens.codes}))),
+      outputs_(GpuMemory::of_floats(
+          gpu_, size_product({std::max(batch, images_a_pass), positions_, taming.transformer.tokens.codes}))),
       scratch_(gpu_, std::max(batch ? gpu_.cuda().train_scratch_bytes(batch) : 0,
                               gpu_.cuda().evaluate_scratch_bytes(images_a_pass))) {
   gpu_.check_batch(std::max(batch, images_a_pass));
@@ -28,12 +28,12 @@ TamingOnGpu::TamingOnGpu(const Taming& taming, std::int64_t batch)
 
 void TamingOnGpu::load(const float* parameters, const float* optimizer) const {
   parameters_.write(parameters);
-  if (optimizer) optimizer_.write(optimizer, 4 * taming_.gpt.optimizer_floats());
+  if (optimizer) optimizer_.write(optimizer, 4 * taming_.transformer.model.optimizer_floats());
 }
 
 void TamingOnGpu::store(float* parameters, float* optimizer) const {
   parameters_.read(parameters);
-  optimizer_.read(optimizer, 4 * taming_.gpt.optimizer_floats());
+  optimizer_.read(optimizer, 4 * taming_.transformer.model.optimizer_floats());
 }
 
 float TamingOnGpu::step(std::span<const std::int32_t> read, std::span<const std::int32_t> wanted, std::int64_t number,

@@ -19,7 +19,7 @@ namespace {
 std::vector<float> decoded_windows(const Taming& taming, const PackedPass& decode,
                                    const std::vector<std::int32_t>& tokens, std::int64_t images, const Grid& grid) {
   const auto& [channels, height, width] = taming.image_shape;
-  const Grid& window = taming.tokens.window;
+  const Grid& window = taming.transformer.tokens.window;
   const std::int64_t down = height / window.rows, across = width / window.columns;
   const std::int64_t all_down = grid.rows * down, all_across = grid.columns * across;
   std::vector<float> pixels(place(images * channels * all_down * all_across));
@@ -52,7 +52,7 @@ std::vector<float> decoded_windows(const Taming& taming, const PackedPass& decod
 std::vector<std::int32_t> tokens_of_half(const Taming& taming, const PackedPass& encode,
                                          const std::filesystem::path& path) {
   const auto& [channels, height, width] = taming.image_shape;
-  const Grid& window = taming.tokens.window;
+  const Grid& window = taming.transformer.tokens.window;
   const Image picture = decode_image(read_file(path, longest_picture), channels, path.string());
   const std::int64_t row = height / window.rows;
   if (picture.width != width || picture.height < row || picture.height > height)
@@ -63,7 +63,7 @@ std::vector<std::int32_t> tokens_of_half(const Taming& taming, const PackedPass&
     std::copy_n(picture.pixels.begin() + c * picture.height * width, picture.height * width,
                 pixels.begin() + c * height * width);
   const std::vector<std::int32_t> found =
-      tokens_of_numbers(encode(numbers_of_pixels(pixels), channels * height * width), taming.tokens.codes);
+      tokens_of_numbers(encode(numbers_of_pixels(pixels), channels * height * width), taming.transformer.tokens.codes);
   const std::int64_t rows = picture.height == height ? window.rows / 2 : picture.height / row;
   return {found.begin(), found.begin() + rows * window.columns};
 }
@@ -86,9 +86,10 @@ std::vector<float> drawn_pictures(const Taming& taming, const PackedPass& decode
           static_cast<std::int32_t>(taming.classes ? drawing.of_class.value_or(i % taming.classes) : taming.start));
       some.given.insert(some.given.end(), drawing.given.begin(), drawing.given.end());
     }
-    const std::vector<std::int32_t> drawn = draw_tokens(taming.tokens, parameters, packed, some, [&](std::int64_t) {
-      if (progress) progress(batch);
-    });
+    const std::vector<std::int32_t> drawn =
+        draw_tokens(taming.transformer.tokens, parameters, packed, some, [&](std::int64_t) {
+          if (progress) progress(batch);
+        });
     tokens.insert(tokens.end(), drawn.begin(), drawn.end());
   }
   return decoded_windows(taming, decode, tokens, drawing.count, drawing.grid);

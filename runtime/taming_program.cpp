@@ -76,17 +76,17 @@ struct Packed {
 int sample(const Taming& taming, const GptSampling& options) {
   const fs::path file = run_file(options.run.out);
   PictureDrawing drawing = options.drawing;
-  if (drawing.of_class && !taming.classes) fail("--class: ", taming.gpt.name, " is not trained by class");
+  if (drawing.of_class && !taming.classes) fail("--class: ", taming.transformer.model.name, " is not trained by class");
   if (drawing.of_class && (*drawing.of_class < 0 || *drawing.of_class >= taming.classes))
     fail("--class ", *drawing.of_class, ": there are the classes 0 to ", taming.classes - 1);
-  drawing.grid = options.size.empty() ? taming.tokens.window : grid_of(options.size);
+  drawing.grid = options.size.empty() ? taming.transformer.tokens.window : grid_of(options.size);
   if (!options.complete.empty() && !options.size.empty())
     fail("--complete and --size: what is completed is as large as what was trained on");
   check_target(options.sheet);
   spare_models(options.sheet, Output::other, {options.complete});
   fs::path vqgan;
   const PackedPass decode = decoder_of(taming, file, options.run.vqgan, vqgan);
-  const Packed gpt(taming.gpt, parameters_of(taming.gpt, file));
+  const Packed gpt(taming.transformer.model, parameters_of(taming.transformer.model, file));
   if (!options.complete.empty())
     drawing.given = tokens_of_half(taming, pass_from(taming.encode, vqgan), options.complete);
   std::vector<float> pictures;
@@ -96,7 +96,7 @@ int sample(const Taming& taming, const GptSampling& options) {
                               [&](std::int64_t tokens) { counter.add(tokens); });
   }
   const auto& [channels, height, width] = taming.image_shape;
-  const Grid& window = taming.tokens.window;
+  const Grid& window = taming.transformer.tokens.window;
   const std::int64_t shape[3] = {channels, height / window.rows * drawing.grid.rows,
                                  width / window.columns * drawing.grid.columns};
   const auto columns = static_cast<std::int64_t>(std::ceil(std::sqrt(static_cast<double>(drawing.count))));
@@ -113,7 +113,7 @@ int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice,
   const fs::path file = run_file(run.out);
   fs::path vqgan;
   decoder_of(taming, file, run.vqgan, vqgan);  // throws where the codebook is another
-  const Packed gpt(taming.gpt, parameters_of(taming.gpt, file));
+  const Packed gpt(taming.transformer.model, parameters_of(taming.transformer.model, file));
   const Dataset images = images_for(taming, choice, Split::test);
   const Tokens tokens = tokens_of(taming, pass_from(taming.encode, vqgan, on_gpu), images, "test");
   if (gpu) gpu->load(gpt.parameters.floats(), nullptr);
@@ -121,23 +121,24 @@ int evaluate(const Taming& taming, const RunFile& run, const DataChoice& choice,
       gpu ? gpu->nats_a_token(tokens) : nats_a_token(taming, gpt.parameters.floats(), gpt.numbers.floats(), tokens);
   if (!std::isfinite(nats)) fail("the loss of a token is not a number: these parameters cannot be used");
   std::cout << "loss " << fixed(nats, 4) << " nats a token on " << grouped(images.size()) << " test images ("
-            << images.source << "); even chances: " << fixed(std::log(static_cast<double>(taming.tokens.codes)), 4)
+            << images.source
+            << "); even chances: " << fixed(std::log(static_cast<double>(taming.transformer.tokens.codes)), 4)
             << std::endl;
   return 0;
 }
 
 int export_keys(const Taming& taming, const fs::path& out, const fs::path& to) {
-  const Arena parameters = parameters_of(taming.gpt, run_file(out));
+  const Arena parameters = parameters_of(taming.transformer.model, run_file(out));
   spare_models(to, Output::parameters, {run_file(out)});
   Safetensors file;
-  put(file, taming.gpt, "", parameters.floats());
+  put(file, taming.transformer.model, "", parameters.floats());
   write_safetensors(to, as_taming(std::move(file)));
   std::cout << to.string() << std::endl;
   return 0;
 }
 
 int import_keys(const Taming& taming, const fs::path& from, const RunFile& run) {
-  const Arena parameters = parameters_of(taming.gpt, from);
+  const Arena parameters = parameters_of(taming.transformer.model, from);
   demand_text("--vqgan", fs::absolute(run.vqgan));
   make_folder(run.out);
   const FolderLock lock(run.out);
@@ -163,12 +164,12 @@ double median_seconds(std::int64_t runs, const Work& work) {
 
 /// The training step, and a token: the mean over an image.
 int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
-  const Model& gpt = taming.gpt;
+  const Model& gpt = taming.transformer.model;
   const auto arena = [&](std::int64_t floats) { return Arena::of_floats(floats + 1, gpt.alignment); };
   const auto check = [&](int code) {
     if (code) fail(gpt.name, ": ", gpt.error(code));
   };
-  const std::int64_t positions = taming.tokens.window.rows * taming.tokens.window.columns;
+  const std::int64_t positions = taming.transformer.tokens.window.rows * taming.transformer.tokens.window.columns;
   const Arena parameters = arena(gpt.parameter_floats), packed = arena(gpt.packed_floats),
               gradients = arena(gpt.parameter_floats), optimizer = arena(gpt.optimizer_floats());
   check(gpt.init(parameters.floats(), 1));
@@ -179,14 +180,14 @@ int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
     const Arena scratch(gpt.train_scratch_bytes(at_once), gpt.alignment);
     std::vector<std::int32_t> tokens(place(batch * positions));
     for (std::size_t i = 0; i < tokens.size(); ++i)
-      tokens[i] = static_cast<std::int32_t>(i % place(taming.tokens.codes));
-    std::vector<float> outputs(tokens.size() * place(taming.tokens.codes));
+      tokens[i] = static_cast<std::int32_t>(i % place(taming.transformer.tokens.codes));
+    std::vector<float> outputs(tokens.size() * place(taming.transformer.tokens.codes));
     float loss = 0;
     std::int64_t step = 0;
     const double seconds = median_seconds(runs, [&] {
-      check(taming.train_step(parameters.floats(), packed.floats(), gradients.floats(), optimizer.floats(),
-                              tokens.data(), tokens.data(), batch, at_once, 1, ++step, 1e-6F, outputs.data(), &loss,
-                              scratch.data()));
+      check(taming.transformer.train_step(parameters.floats(), packed.floats(), gradients.floats(), optimizer.floats(),
+                                          tokens.data(), tokens.data(), batch, at_once, 1, ++step, 1e-6F,
+                                          outputs.data(), &loss, scratch.data()));
     });
     std::cout << "training step of " << batch << "  " << fixed(1e3 * seconds, 2) << " ms" << std::endl;
   }
@@ -196,12 +197,13 @@ int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
     return own;
   }());
   for (const std::int64_t images : {std::int64_t{1}, std::int64_t{16}, batch}) {
-    const Drawing drawing{.grid = taming.tokens.window,
+    const Drawing drawing{.grid = taming.transformer.tokens.window,
                           .start = std::vector<std::int32_t>(place(images)),
                           .given = {},
                           .uniforms = uniforms_of(1, 0)};
-    const double seconds = median_seconds(
-        runs, [&] { draw_tokens(taming.tokens, forward.parameters.floats(), forward.numbers.floats(), drawing); });
+    const double seconds = median_seconds(runs, [&] {
+      draw_tokens(taming.transformer.tokens, forward.parameters.floats(), forward.numbers.floats(), drawing);
+    });
     std::cout << "a token of " << padded(std::to_string(images), 4) << "  "
               << fixed(1e3 * seconds / static_cast<double>(positions), 3) << " ms, "
               << grouped(std::llround(static_cast<double>(images * positions) / seconds)) << " tokens/s" << std::endl;
@@ -210,9 +212,10 @@ int bench(const Taming& taming, std::int64_t batch, std::int64_t runs) {
 }
 
 int run(const Taming& taming, int argc, char** argv) {
-  CLI::App app("Trains a transformer on the tokens of a VQGAN, and draws pictures with it.", taming.gpt.name);
+  CLI::App app("Trains a transformer on the tokens of a VQGAN, and draws pictures with it.",
+               taming.transformer.model.name);
   app.require_subcommand(0, 1);
-  add_version_flag(app, taming.gpt);
+  add_version_flag(app, taming.transformer.model);
   std::int64_t threads = 0;
   const auto command = [&](const char* name, const char* what, bool computes = true) {
     CLI::App* const made = app.add_subcommand(name, what);
@@ -327,14 +330,14 @@ int run(const Taming& taming, int argc, char** argv) {
   if (*imported) return import_keys(taming, from, file);
   if (*exported) return export_keys(taming, file.out, to);
   if (*speed) return bench(taming, batch, runs);
-  if (*summary) std::cout << taming.gpt.summary;
+  if (*summary) std::cout << taming.transformer.model.summary;
   return 0;
 }
 
 }  // namespace
 
 int taming_program(const Taming& taming, int argc, char** argv) {
-  return ending_in_a_sentence(taming.gpt.name, [&] { return run(taming, argc, argv); });
+  return ending_in_a_sentence(taming.transformer.model.name, [&] { return run(taming, argc, argv); });
 }
 
 }  // namespace tessera::runtime

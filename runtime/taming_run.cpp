@@ -81,9 +81,10 @@ void put(Safetensors& file, const Model& model, const std::string& front, const 
 }
 
 Tokens tokens_of(const Taming& taming, const PackedPass& encode, const Dataset& data, const char* what) {
-  const std::int64_t positions = taming.tokens.window.rows * taming.tokens.window.columns;
+  const std::int64_t positions = taming.transformer.tokens.window.rows * taming.transformer.tokens.window.columns;
   if (taming.classes && data.classes > taming.classes)
-    fail(data.source, ": has ", data.classes, " classes, and ", taming.gpt.name, " knows ", taming.classes);
+    fail(data.source, ": has ", data.classes, " classes, and ", taming.transformer.model.name, " knows ",
+         taming.classes);
   if (data.image_size() != size_product({taming.image_shape[0], taming.image_shape[1], taming.image_shape[2]}))
     fail(data.source, ": its images are [", data.channels, ", ", data.height, ", ", data.width, "], and the VQGAN's [",
          taming.image_shape[0], ", ", taming.image_shape[1], ", ", taming.image_shape[2], "]");
@@ -100,7 +101,7 @@ Tokens tokens_of(const Taming& taming, const PackedPass& encode, const Dataset& 
     const std::vector<std::int32_t> found = tokens_of_numbers(
         encode(images, size_product({taming.image_shape[0], taming.image_shape[1], taming.image_shape[2]}),
                [&](std::int64_t done) { counter.add(done); }),
-        taming.tokens.codes);
+        taming.transformer.tokens.codes);
     for (std::int64_t i = 0; i < batch; ++i) {
       tokens.read.push_back(taming.classes ? data.labels[place(first + i)] : static_cast<std::int32_t>(taming.start));
       for (std::int64_t t = 0; t < positions; ++t) {
@@ -115,7 +116,7 @@ Tokens tokens_of(const Taming& taming, const PackedPass& encode, const Dataset& 
 
 Dataset images_for(const Taming& taming, const DataChoice& choice, Split split) {
   Model pictures;
-  pictures.name = taming.gpt.name;
+  pictures.name = taming.transformer.model.name;
   std::copy_n(taming.image_shape, 3, pictures.image_shape);
   return load(choice, split, pictures, {});
 }
@@ -123,16 +124,16 @@ Dataset images_for(const Taming& taming, const DataChoice& choice, Split split) 
 double nats_a_token(const Taming& taming, const float* parameters, const float* packed, const Tokens& tokens) {
   double sum = 0;
   const std::int64_t batch = std::min(images_a_pass, tokens.images);
-  const std::int64_t positions = taming.tokens.window.rows * taming.tokens.window.columns;
-  std::vector<float> outputs(place(batch * positions * taming.tokens.codes));
-  const Arena scratch(taming.gpt.evaluate_scratch_bytes(batch), taming.gpt.alignment);
+  const std::int64_t positions = taming.transformer.tokens.window.rows * taming.transformer.tokens.window.columns;
+  std::vector<float> outputs(place(batch * positions * taming.transformer.tokens.codes));
+  const Arena scratch(taming.transformer.model.evaluate_scratch_bytes(batch), taming.transformer.model.alignment);
   for (std::int64_t first = 0; first < tokens.images; first += batch) {
     const std::int64_t images = std::min(batch, tokens.images - first);
     float loss = 0;
-    if (const int code =
-            taming.evaluate(parameters, packed, tokens.read.data() + first * positions,
-                            tokens.wanted.data() + first * positions, images, outputs.data(), &loss, scratch.data()))
-      fail(taming.gpt.name, ": ", taming.gpt.error(code));
+    if (const int code = taming.transformer.evaluate(parameters, packed, tokens.read.data() + first * positions,
+                                                     tokens.wanted.data() + first * positions, images, outputs.data(),
+                                                     &loss, scratch.data()))
+      fail(taming.transformer.model.name, ": ", taming.transformer.model.error(code));
     sum += static_cast<double>(loss) * static_cast<double>(images);
   }
   return sum / static_cast<double>(tokens.images);

@@ -48,11 +48,11 @@ class Trainer {
   Trainer(const Taming& taming, const GptTraining& options)
       : taming_(taming),
         options_(options),
-        positions_(taming.tokens.window.rows * taming.tokens.window.columns),
-        parameters_(arena(taming.gpt.parameter_floats)),
-        packed_(arena(taming.gpt.packed_floats + 1)),
-        gradients_(arena(taming.gpt.parameter_floats)),
-        optimizer_(arena(taming.gpt.optimizer_floats())) {}
+        positions_(taming.transformer.tokens.window.rows * taming.transformer.tokens.window.columns),
+        parameters_(arena(taming.transformer.model.parameter_floats)),
+        packed_(arena(taming.transformer.model.packed_floats + 1)),
+        gradients_(arena(taming.transformer.model.parameter_floats)),
+        optimizer_(arena(taming.transformer.model.optimizer_floats())) {}
 
   int run() {
     if (options_.on_gpu) gpu_.emplace(taming_, options_.batch);
@@ -70,8 +70,8 @@ class Trainer {
     if (options_.resume)
       resume(path);
     else
-      check(taming_.gpt.init(parameters_.floats(), options_.seed));
-    check(taming_.gpt.pack(parameters_.floats(), packed_.floats()));
+      check(taming_.transformer.model.init(parameters_.floats(), options_.seed));
+    check(taming_.transformer.model.pack(parameters_.floats(), packed_.floats()));
     if (gpu_) gpu_->load(parameters_.floats(), optimizer_.floats());
     const Dataset images = images_for(taming_, options_.data, Split::train);
     const Tokens training = tokens_of(taming_, encode, images, "training");
@@ -95,9 +95,9 @@ class Trainer {
   }
 
  private:
-  Arena arena(std::int64_t floats) const { return Arena::of_floats(floats, taming_.gpt.alignment); }
+  Arena arena(std::int64_t floats) const { return Arena::of_floats(floats, taming_.transformer.model.alignment); }
   void check(int code) const {
-    if (code) fail(taming_.gpt.name, ": ", taming_.gpt.error(code));
+    if (code) fail(taming_.transformer.model.name, ": ", taming_.transformer.model.error(code));
   }
 
   /// One on the images whose turn it is: the order of an epoch depends on the seed alone.
@@ -116,14 +116,16 @@ class Trainer {
       return static_cast<double>(
           gpu_->step(read, wanted, step_, options_.seed, static_cast<float>(options_.learning_rate)));
     }
-    const std::int64_t at_once = taming_.gpt.images_at_once(batch);
-    outputs_.resize(place(batch * positions_ * taming_.tokens.codes));
-    if (!scratch_) scratch_.emplace(taming_.gpt.train_scratch_bytes(at_once), taming_.gpt.alignment);
+    const std::int64_t at_once = taming_.transformer.model.images_at_once(batch);
+    outputs_.resize(place(batch * positions_ * taming_.transformer.tokens.codes));
+    if (!scratch_)
+      scratch_.emplace(taming_.transformer.model.train_scratch_bytes(at_once), taming_.transformer.model.alignment);
     float loss = 0;
     ++step_;
-    check(taming_.train_step(parameters_.floats(), packed_.floats(), gradients_.floats(), optimizer_.floats(),
-                             read.data(), wanted.data(), batch, at_once, options_.seed, step_,
-                             static_cast<float>(options_.learning_rate), outputs_.data(), &loss, scratch_->data()));
+    check(taming_.transformer.train_step(parameters_.floats(), packed_.floats(), gradients_.floats(),
+                                         optimizer_.floats(), read.data(), wanted.data(), batch, at_once, options_.seed,
+                                         step_, static_cast<float>(options_.learning_rate), outputs_.data(), &loss,
+                                         scratch_->data()));
     if (!std::isfinite(loss)) fail("step ", step_, ": the loss is not a number");
     return static_cast<double>(loss);
   }
@@ -136,7 +138,7 @@ class Trainer {
       Random random(options_.seed, replacing, first + i / place(positions_));
       for (std::size_t t = 1; t < place(positions_); ++t) {
         const bool kept = random.uniform() < options_.keep;
-        const std::uint32_t code = random.below(static_cast<std::uint32_t>(taming_.tokens.codes));
+        const std::uint32_t code = random.below(static_cast<std::uint32_t>(taming_.transformer.tokens.codes));
         if (!kept) read[i + t] = static_cast<std::int32_t>(code);
       }
     }
@@ -149,7 +151,7 @@ class Trainer {
   void bring() const {
     if (!gpu_) return;
     gpu_->store(parameters_.floats(), optimizer_.floats());
-    check(taming_.gpt.pack(parameters_.floats(), packed_.floats()));
+    check(taming_.transformer.model.pack(parameters_.floats(), packed_.floats()));
   }
 
   void tell(std::int64_t steps_of_epoch, const Tokens& test) {
@@ -166,14 +168,14 @@ class Trainer {
 
   void save(const fs::path& path, const fs::path& vqgan) const {
     bring();
-    const std::string broken = first_not_finite(taming_.gpt, parameters_.floats());
+    const std::string broken = first_not_finite(taming_.transformer.model, parameters_.floats());
     if (!broken.empty())
       fail("training diverged: after step ", step_, " some parameters are not numbers, first ", broken);
     Safetensors file;
-    put(file, taming_.gpt, "", parameters_.floats());
-    for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
-      put(file, taming_.gpt, taming_.gpt.optimizer_state[i],
-          optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.gpt.parameter_floats);
+    put(file, taming_.transformer.model, "", parameters_.floats());
+    for (std::size_t i = 0; i < taming_.transformer.model.optimizer_state.size(); ++i)
+      put(file, taming_.transformer.model, taming_.transformer.model.optimizer_state[i],
+          optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.transformer.model.parameter_floats);
     file.metadata = options_.settings();
     file.metadata.insert({{"codebook", codebook_},
                           {"vqgan", fs::absolute(vqgan).string()},
@@ -191,11 +193,11 @@ class Trainer {
     for (const auto& [what, value] : options_.settings())
       if (metadata_of(file, what) != value)
         fail(path.string(), ": its ", what, " is ", printable(metadata_of(file, what)), ", not ", printable(value));
-    Matching matching(file, taming_.gpt);
+    Matching matching(file, taming_.transformer.model);
     matching.take("", parameters_.floats());
-    for (std::size_t i = 0; i < taming_.gpt.optimizer_state.size(); ++i)
-      matching.take(taming_.gpt.optimizer_state[i],
-                    optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.gpt.parameter_floats);
+    for (std::size_t i = 0; i < taming_.transformer.model.optimizer_state.size(); ++i)
+      matching.take(taming_.transformer.model.optimizer_state[i],
+                    optimizer_.floats() + static_cast<std::int64_t>(i) * taming_.transformer.model.parameter_floats);
     matching.finish();
     read_progress(file);
   }
@@ -227,7 +229,7 @@ class Trainer {
     const double loss = nats(test);
     Section samples{"Samples", {}, {}, ""};
     for (std::int64_t c = 0; c < classes; ++c) {
-      PictureDrawing drawing{.grid = taming_.tokens.window, .count = of_each, .seed = options_.seed};
+      PictureDrawing drawing{.grid = taming_.transformer.tokens.window, .count = of_each, .seed = options_.seed};
       if (taming_.classes) drawing.of_class = c;
       drawing.seed += static_cast<std::uint64_t>(c);
       samples.tiles.push_back(
@@ -235,29 +237,30 @@ class Trainer {
            picture_tiles(drawn_pictures(taming_, decode, parameters_.floats(), packed_.floats(), drawing),
                          taming_.image_shape)});
     }
-    const Section run{"Run",
-                      {{"Data", text(grouped(training.images), " training and ", grouped(test.images), " test images (",
-                                     source, ")")},
-                       {"Steps", grouped(step_)},
-                       {"Loss", text(fixed(loss, 4), " nats a token on test images; even chances: ",
-                                     fixed(std::log(static_cast<double>(taming_.tokens.codes)), 4))},
-                       {"Tokens", text(taming_.tokens.window.rows, " x ", taming_.tokens.window.columns,
-                                       " an image, of ", taming_.tokens.codes, " codes")},
-                       {"Codebook", codebook_}},
-                      {},
-                      ""};
+    const Section run{
+        "Run",
+        {{"Data",
+          text(grouped(training.images), " training and ", grouped(test.images), " test images (", source, ")")},
+         {"Steps", grouped(step_)},
+         {"Loss", text(fixed(loss, 4), " nats a token on test images; even chances: ",
+                       fixed(std::log(static_cast<double>(taming_.transformer.tokens.codes)), 4))},
+         {"Tokens", text(taming_.transformer.tokens.window.rows, " x ", taming_.transformer.tokens.window.columns,
+                         " an image, of ", taming_.transformer.tokens.codes, " codes")},
+         {"Codebook", codebook_}},
+        {},
+        ""};
     Section recipe{"Recipe", {}, {}, ""};
     for (const auto& [what, value] : options_.settings()) recipe.rows.emplace_back(what, value);
     Section machine{"Machine", machine_rows(), {}, ""};
-    machine.rows.emplace_back("Kernels", gpu_ ? "CUDA" : taming_.gpt.isa());
+    machine.rows.emplace_back("Kernels", gpu_ ? "CUDA" : taming_.transformer.model.isa());
     std::vector<Section> sections{run};
     const std::int64_t batch = std::min(options_.batch, training.images);
     if (!curve_.empty())
       sections.push_back({"Curve", {}, {loss_panel(curve_, "Nats a token", training.images / batch)}, ""});
     sections.insert(sections.end(), {samples, recipe, machine});
-    sections.push_back({"Shapes", {}, {}, taming_.gpt.summary});
+    sections.push_back({"Shapes", {}, {}, taming_.transformer.model.summary});
     write_file(options_.out / "report.html",
-               html_report(taming_.gpt.name, text(fixed(loss, 4), " nats a token"), sections));
+               html_report(taming_.transformer.model.name, text(fixed(loss, 4), " nats a token"), sections));
   }
 
   const Taming& taming_;
@@ -290,7 +293,7 @@ int train_gpt(const Taming& taming, const GptTraining& options) { return Trainer
 
 void save_gpt(const Taming& taming, const fs::path& path, const float* parameters, const fs::path& vqgan) {
   Safetensors file;
-  put(file, taming.gpt, "", parameters);
+  put(file, taming.transformer.model, "", parameters);
   file.metadata = {{"codebook", codebook_hash(taming.decode, pass_from(taming.decode, vqgan))},
                    {"vqgan", fs::absolute(vqgan).string()}};
   write_safetensors(path, file);

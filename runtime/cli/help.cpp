@@ -13,8 +13,10 @@ std::string footer(const Model& model) {
           ? examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run"})
           : examples(model, {"import weights.safetensors --out run"});
   shown += model.outputs_are_features
-               ? text("  ", model.name, " embed --out run photos -o features.safetensors\n  ", model.name,
-                      " similar --out run photo.jpg --index features.safetensors\n")
+               ? text("  ", model.name, " embed --out run photos -o features.safetensors\n",
+                      model.embedding.layers
+                          ? ""
+                          : text("  ", model.name, " similar --out run photo.jpg --index features.safetensors\n"))
                : text("  ", model.name, " eval --out run\n  ", model.name, " predict --out run --invert photo.jpg\n");
   if (looks) shown += text("  ", model.name, " attention --out run --invert photo.jpg -o seen.svg\n");
   return text("What a command takes: ", model.name, " COMMAND --help.\n\n",

@@ -17,46 +17,14 @@ namespace tessera::runtime {
 namespace {
 
 Taming small() {
-  Taming t;
-  t.gpt.name = "taming_small";
-  t.gpt.declaration_hash = CUDA_GPT_DECLARATION_HASH;
-  t.gpt.parameters = cuda_gpt_parameters;
-  t.gpt.parameter_floats = CUDA_GPT_PARAMETER_FLOATS;
-  t.gpt.packed_forward_floats = CUDA_GPT_PACKED_FORWARD_FLOATS;
-  t.gpt.packed_floats = CUDA_GPT_PACKED_FLOATS;
-  t.gpt.alignment = CUDA_GPT_ALIGNMENT;
-  t.gpt.optimizer_state = {"optimizer.m.", "optimizer.v."};
-  t.gpt.error = cuda_gpt_error;
-  t.gpt.summary = cuda_gpt_summary();
-  t.gpt.isa = cuda_gpt_isa;
-  t.gpt.init = cuda_gpt_init;
-  t.gpt.pack = cuda_gpt_pack;
-  t.gpt.pack_forward = cuda_gpt_pack_forward;
-  t.gpt.images_at_once = cuda_gpt_images_at_once;
-  t.gpt.train_scratch_bytes = [](std::int64_t at_once) -> std::int64_t {
-    return CUDA_GPT_TRAIN_SCRATCH_BYTES(at_once);
-  };
-  t.gpt.evaluate_scratch_bytes = [](std::int64_t batch) -> std::int64_t {
-    return CUDA_GPT_EVALUATE_SCRATCH_BYTES(batch);
-  };
-  t.gpt.cuda = &gpt_on_cuda;
-  t.encode = TESSERA_FORWARD_PASS(cuda_vqgan_generator, CUDA_VQGAN_GENERATOR);
+  Taming t{.transformer = TESSERA_TOKEN_TRANSFORMER(cuda_gpt, CUDA_GPT, "taming_small", 4, 4),
+           .encode = TESSERA_FORWARD_PASS(cuda_vqgan_generator, CUDA_VQGAN_GENERATOR),
+           .decode = TESSERA_FORWARD_PASS(cuda_vqgan_decode, CUDA_VQGAN_DECODE),
+           .image_shape = {3, 16, 16},
+           .classes = 10};
+  t.transformer.model.cuda = &gpt_on_cuda;
   t.encode.cuda = &generator_on_cuda;
-  t.decode = TESSERA_FORWARD_PASS(cuda_vqgan_decode, CUDA_VQGAN_DECODE);
   t.decode.cuda = &decode_on_cuda;
-  t.image_shape[0] = 3;
-  t.image_shape[1] = t.image_shape[2] = 16;
-  t.tokens = {
-      .name = "taming_small",
-      .codes = CUDA_GPT_CODES,
-      .window = {4, 4},
-      .cache_bytes = [](std::int64_t batch) -> std::int64_t { return CUDA_GPT_CACHE_BYTES(batch); },
-      .step_scratch_bytes = [](std::int64_t batch) -> std::int64_t { return CUDA_GPT_STEP_SCRATCH_BYTES(batch); },
-      .step = cuda_gpt_step,
-      .error = cuda_gpt_error};
-  t.classes = 10;
-  t.train_step = cuda_gpt_train_step;
-  t.evaluate = cuda_gpt_evaluate;
   return t;
 }
 
@@ -87,7 +55,7 @@ TEST_F(CudaTaming, ThreeStepsAreTheCpus) {
   const double loss = std::stod(theirs.metadata.at("loss sum"));
   EXPECT_NEAR(std::stod(mine.metadata.at("loss sum")), loss, 1e-4 * loss);
   ASSERT_EQ(mine.tensors.size(), theirs.tensors.size());
-  for (const tessera_parameter& row : taming.gpt.parameters) {
+  for (const tessera_parameter& row : taming.transformer.model.parameters) {
     const auto squares = theirs.at(std::string("optimizer.v.") + row.name).floats(),
                wanted = theirs.at(row.name).floats(), found = mine.at(row.name).floats();
     for (std::size_t i = 0; i < wanted.size(); ++i) {
@@ -138,7 +106,7 @@ TEST_F(CudaTaming, PicturesAreDrawnOnTheCpu) {
 
 TEST_F(CudaTaming, AProgramWithoutCudaSaysSoBeforeItWritesAnything) {
   Taming without = small();
-  without.gpt.cuda = nullptr;
+  without.transformer.model.cuda = nullptr;
   const Said said = run(without, {"train", "--vqgan", at("none"), "--device", "cuda", "--out", at("none")});
   EXPECT_EQ(said.code, 1);
   EXPECT_NE(said.err.find("was built without CUDA"), std::string::npos) << said.err;

@@ -21,5 +21,6 @@ tessera::test::DeclaredModels tessera::test::golden_models() {
       TESSERA_DECLARED(tessera::models::LongGpt),           TESSERA_DECLARED(tessera::models::OpenClip),
       TESSERA_DECLARED(tessera::test::SmallVqganGenerator), TESSERA_DECLARED(tessera::test::SmallVqganDiscriminator),
       TESSERA_DECLARED(tessera::test::PaperVqganGenerator), TESSERA_DECLARED(tessera::test::PaperVqganDiscriminator),
+      TESSERA_DECLARED(tessera::test::LayersVit),
   };
 }

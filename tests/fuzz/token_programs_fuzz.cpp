@@ -196,32 +196,33 @@ int train_step(float* parameters, float*, float* gradients, float* optimizer, co
 int taming_main(int argc, char** argv) {
   static const Taming model = [] {
     Taming t;
-    t.gpt.name = "tiny_gpt";
-    t.gpt.declaration_hash = 3;
-    t.gpt.parameters = gpt_parameters;
-    t.gpt.parameter_floats = gpt_floats;
-    t.gpt.error = error;
-    t.gpt.summary = summary();
-    t.gpt.isa = isa;
-    t.gpt.init = gpt_start;
-    t.gpt.pack = t.gpt.pack_forward = pack;
-    t.gpt.optimizer_state = {"optimizer.m.", "optimizer.v."};
-    t.gpt.images_at_once = [](std::int64_t batch) { return batch; };
-    t.gpt.train_scratch_bytes = t.gpt.evaluate_scratch_bytes = no_bytes;
+    Model& gpt = t.transformer.model;
+    gpt.name = "tiny_gpt";
+    gpt.declaration_hash = 3;
+    gpt.parameters = gpt_parameters;
+    gpt.parameter_floats = gpt_floats;
+    gpt.error = error;
+    gpt.summary = summary();
+    gpt.isa = isa;
+    gpt.init = gpt_start;
+    gpt.pack = gpt.pack_forward = pack;
+    gpt.optimizer_state = {"optimizer.m.", "optimizer.v."};
+    gpt.images_at_once = [](std::int64_t batch) { return batch; };
+    gpt.train_scratch_bytes = gpt.evaluate_scratch_bytes = no_bytes;
     t.encode = pass(positions, encode);
     t.decode = pass(pixels, decode);
     t.image_shape[0] = 1;
     t.image_shape[1] = t.image_shape[2] = 28;
-    t.tokens = {.name = "tiny_gpt",
-                .codes = codes,
-                .window = {2, 2},
-                .cache_bytes = no_bytes,
-                .step_scratch_bytes = no_bytes,
-                .step = step,
-                .error = error};
+    t.transformer.tokens = {.name = "tiny_gpt",
+                            .codes = codes,
+                            .window = {2, 2},
+                            .cache_bytes = no_bytes,
+                            .step_scratch_bytes = no_bytes,
+                            .step = step,
+                            .error = error};
     t.classes = 10;
-    t.train_step = train_step;
-    t.evaluate = evaluate;
+    t.transformer.train_step = train_step;
+    t.transformer.evaluate = evaluate;
     return t;
   }();
   return taming_program(model, argc, argv);

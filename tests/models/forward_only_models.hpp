@@ -2,6 +2,7 @@
 #pragma once
 
 #include "models/self_attention_2d.hpp"
+#include "models/vit.hpp"
 #include "models/vit_mnist.hpp"
 #include "tests/models/bf16_models.hpp"
 #include "tests/models/golden_models.hpp"
@@ -24,5 +25,9 @@ using SmallVitInference = ForwardOnly<SmallVit>;
 /// tests/golden/self_attention_2d
 using GoldenSelfAttention =
     models::SelfAttention2d<{.channels = 32, .height = 6, .width = 5, .heads = 4, .head = 8, .value = 4}>;
+
+/// The tokens that two of three layers give of a digit, the class token before those of patches: [B, 2, 17, 24].
+using LayersVit = models::Vit<{
+    .image = 28, .patch = 7, .channels = 1, .width = 24, .heads = 2, .depth = 3, .classes = 0, .layers = {0, 2}}>;
 
 }  // namespace tessera::test

@@ -204,8 +204,8 @@ TEST_F(VqganProgram, LeavesAReportWithReconstructionsAndTheUseOfCodes) {
 
 TEST(TamingProgramOfNoClasses, HasNoClassToDraw) {
   Taming taming;
-  taming.gpt.name = "made_up";
-  taming.tokens.window = {2, 2};
+  taming.transformer.model.name = "made_up";
+  taming.transformer.tokens.window = {2, 2};
   std::vector<std::string> arguments{"made_up", "sample", "--class", "3", "-o", "none.png"};
   const Result refused = ran([&](int argc, char** argv) { return taming_program(taming, argc, argv); }, arguments);
   EXPECT_EQ(refused.code, 1);
@@ -214,7 +214,7 @@ TEST(TamingProgramOfNoClasses, HasNoClassToDraw) {
 
 TEST(TamingProgramOfNoClasses, SaysWhatAMistypedWordIsNearTo) {
   Taming taming;
-  taming.gpt.name = "made_up";
+  taming.transformer.model.name = "made_up";
   const auto said = [&](std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "made_up");
     const Result refused = ran([&](int argc, char** argv) { return taming_program(taming, argc, argv); }, arguments);
