@@ -11,6 +11,7 @@
 #include "runtime/numbers.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/tree_reduce.hpp"
+#include "tests/distributed/processes.hpp"
 #include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
@@ -61,13 +62,7 @@ class CudaRanks : public testing::Test {
   /// The ranks that train in the folder.
   std::vector<pid_t> processes(const std::string& out) const {
     std::vector<pid_t> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename().string();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      const std::string line = slurp(entry.path() / "cmdline");
-      if (line.starts_with(std::string(paths::ranks_cuda) + '\0') && line.find(at(out) + '\0') != std::string::npos)
-        found.push_back(std::stoi(name));
-    }
+    for (const auto& [pid, environment] : test::processes(paths::ranks_cuda, at(out))) found.push_back(pid);
     return found;
   }
   /// Sends the last of three ranks a signal after the first checkpoint, and waits until all have ended.

@@ -12,6 +12,7 @@
 #include "runtime/philox.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/tree_reduce.hpp"
+#include "tests/distributed/processes.hpp"
 #include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 
@@ -103,15 +104,11 @@ class Ranks : public testing::Test {
   /// The processes that train in the folder by their ranks, without the launcher and its helpers.
   std::map<int, pid_t> processes(const std::string& program, const std::string& out) const {
     std::map<int, pid_t> found;
-    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
-      const std::string name = entry.path().filename().string();
-      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
-      const std::string line = slurp(entry.path() / "cmdline");
-      if (!line.starts_with(program + '\0') || line.find((folder / out).string() + '\0') == std::string::npos) continue;
-      std::istringstream environment(slurp(entry.path() / "environ"));
+    for (const auto& [pid, variables] : test::processes(program, (folder / out).string())) {
+      std::istringstream environment(variables);
       for (std::string variable; std::getline(environment, variable, '\0');)
         for (const std::string rank : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK="})
-          if (variable.starts_with(rank)) found[std::stoi(variable.substr(rank.size()))] = std::stoi(name);
+          if (variable.starts_with(rank)) found[std::stoi(variable.substr(rank.size()))] = pid;
     }
     return found;
   }
