@@ -101,16 +101,24 @@ TEST_F(LayersProgram, ComparesAndLabelsNothing) {
   EXPECT_CONTAINS(help, "\n  components ");
   for (const char* command : {"similar", "probe"}) EXPECT_EQ(help.find(command), std::string::npos) << help;
   EXPECT_CONTAINS(sample({"embed", "--help"}).out, "features [pictures, 2 layers, 17, 24]");
-  for (const char* command : {"similar", "probe", "predict", "eval", "train"}) {
-    const Result refused = sample({command, files[0], "--out", at("run")});
-    EXPECT_NE(refused.code, 0) << command;
-    EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
-  }
+  const auto refuses = [](const Result& result, const std::string& why) {
+    EXPECT_NE(result.code, 0) << why;
+    EXPECT_CONTAINS(result.err, why);
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  };
+  const std::string no_classes = "the declaration has no classes: layers_vit embed gives its features\n";
+  refuses(sample({"predict", files[0], "--out", at("run")}), no_classes);
+  refuses(sample({"eval", "--digits", "60", "--out", at("run")}), no_classes);
+  refuses(sample({"train", "--out", at("trained")}), "the declaration has no loss");
+  for (const std::string command : {"similar", "probe"})
+    refuses(sample({command, "--index", at("features.safetensors")}), command);
   // Nor does a model whose features are a row take them for its own.
-  const Result other =
-      Process(paths::trained_program, {"similar", files[0], "--index", at("features.safetensors")}, {}).wait();
-  EXPECT_NE(other.code, 0);
-  EXPECT_EQ(std::count(other.err.begin(), other.err.end(), '\n'), 1) << other.err;
+  const auto trained = [](const std::vector<std::string>& arguments) {
+    return Process(paths::trained_program, arguments, {}).wait();
+  };
+  ASSERT_EQ(trained({"train", "--digits", "60", "--epochs", "1", "--out", at("other")}).code, 0);
+  refuses(trained({"similar", files[0], "--index", at("features.safetensors"), "--out", at("other")}),
+          "features.safetensors");
 }
 
 TEST_F(LayersProgram, DrawsPatchesOfTheLastLayerAndAttention) {
