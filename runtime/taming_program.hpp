@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "runtime/forward_pass.hpp"
 #include "runtime/model.hpp"
@@ -20,6 +22,15 @@ struct TokenTransformer {
   int (*evaluate)(const float* parameters, const float* packed, const std::int32_t* tokens, const std::int32_t* labels,
                   std::int64_t batch, float* outputs, float* loss, void* scratch) = nullptr;
 };
+
+/// The keys of what Adam keeps, checked against what the emitted step reads and writes.
+template <std::int64_t optimizer_floats, std::int64_t parameter_floats>
+std::vector<std::string> two_moments() {
+  static_assert(optimizer_floats == 2 * parameter_floats,
+                "the program of a token transformer keeps two moments of each parameter: its recipe's optimiser is "
+                "Adam or AdamW, without an average of the parameters");
+  return {"optimizer.m.", "optimizer.v."};
+}
 
 /// The three models, and how the transformer is trained.
 struct Taming {
@@ -40,7 +51,7 @@ int taming_program(const Taming& taming, int argc, char** argv);
 }  // namespace tessera::runtime
 
 /// The transformer whose functions begin with `prefix` and whose macros begin with `PREFIX`, in the program `said`; its
-/// window of positions has so many rows and columns. Its recipe's optimiser is Adam, AdamW or another with two moments.
+/// window of positions has so many rows and columns.
 #define TESSERA_TOKEN_TRANSFORMER(prefix, PREFIX, said, window_rows, window_columns)                                 \
   ::tessera::runtime::TokenTransformer {                                                                             \
     .model = {                                                                                                       \
@@ -50,7 +61,7 @@ int taming_program(const Taming& taming, int argc, char** argv);
         .parameter_floats = PREFIX##_PARAMETER_FLOATS,                                                               \
         .packed_floats = PREFIX##_PACKED_FLOATS,                                                                     \
         .packed_forward_floats = PREFIX##_PACKED_FORWARD_FLOATS,                                                     \
-        .optimizer_state = {"optimizer.m.", "optimizer.v."},                                                         \
+        .optimizer_state = ::tessera::runtime::two_moments<PREFIX##_OPTIMIZER_FLOATS, PREFIX##_PARAMETER_FLOATS>(),  \
         .alignment = PREFIX##_ALIGNMENT,                                                                             \
         .summary = prefix##_summary(),                                                                               \
         .evaluate_scratch_bytes = [](std::int64_t b) -> std::int64_t { return PREFIX##_EVALUATE_SCRATCH_BYTES(b); }, \
