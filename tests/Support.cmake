@@ -45,7 +45,8 @@ function(test_paths target)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR})
 endfunction()
 
-# Of tests that take long: what passed before is left out where the program has the same bytes (tests/once_equal). Before
+# Of tests that take long: what passed before is left out where the program, or where they are given each INPUT, has the same
+# bytes (tests/once_equal): once_for_equal_programs(TARGET [INPUT...]). Before
 # gtest_discover_tests, with SKIP_REGULAR_EXPRESSION ${skipped}; for add_test, ${once_equal} stands before the program, with
 # ${unchanged} alone: of a program of many tests one may be skipped and another fail, and what matches is never a failure.
 set(once_equal ${PROJECT_SOURCE_DIR}/tests/once_equal ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed)
@@ -56,5 +57,9 @@ function(once_for_equal_programs target)
   if(NOT launcher)
     set(launcher)
   endif()
-  set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${once_equal};${launcher}")
+  set(inputs ${ARGN})
+  if(inputs)
+    list(APPEND inputs --)
+  endif()
+  set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${once_equal};${inputs};${launcher}")
 endfunction()
