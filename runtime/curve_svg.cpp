@@ -15,10 +15,10 @@ constexpr const char *train_colour = "#3b6fb6", *test_colour = "#d1603d", *ink =
 struct Scale {
   double low, high, step;
 
-  /// Steps of 1, 2 or 5 times a power of ten; about `count` of them.
-  static Scale covering(double low, double high, int count) {
+  /// Steps of 1, 2 or 5 times a power of ten, none of them below `least`; about `count` of them.
+  static Scale covering(double low, double high, int count, double least = 0) {
     if (!(high > low)) high = low + 1;
-    const double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough)));
+    const double rough = std::max((high - low) / count, least), power = std::pow(10, std::floor(std::log10(rough)));
     const double step = power * (rough / power < 1.5 ? 1 : rough / power < 3.5 ? 2 : rough / power < 7.5 ? 5 : 10);
     return {std::floor(low / step + 1e-9) * step, std::ceil(high / step - 1e-9) * step, step};
   }
@@ -142,7 +142,7 @@ Curves curves_of(std::span<const CurveRow> rows) {
   }
   // Zero belongs to the axis where the losses come near it.
   if (low < 0.4 * high) low = 0;
-  const Scale steps = Scale::covering(0, rows.empty() ? 1 : static_cast<double>(rows.back().step), 5);
+  const Scale steps = Scale::covering(0, rows.empty() ? 1 : static_cast<double>(rows.back().step), 5, 1);
   const Scale losses = Scale::covering(low, high, 6);
   const Scale accuracies = Scale::covering(least_accuracy > 0.85 ? 0.8 : least_accuracy > 0.6 ? 0.5 : 0, 1, 5);
 

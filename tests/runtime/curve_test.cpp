@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "runtime/live_view.hpp"
 #include "runtime/numbers.hpp"
 #include "runtime/suggestion.hpp"
@@ -39,6 +41,23 @@ TEST(Curve, DrawingHoldsBothPanelsAndNoNumberThatIsNone) {
     EXPECT_CONTAINS(svg, "</svg>");
     EXPECT_EQ(svg.find("nan"), std::string::npos);
     EXPECT_EQ(svg.find("inf"), std::string::npos);
+  }
+}
+
+TEST(Curve, EveryStepOfAShortRunIsNamedOnce) {
+  for (const std::int64_t last : {1, 2, 3, 7}) {
+    Curve rows;
+    for (std::int64_t i = 1; i <= last; ++i) rows.push_back({i, 1, 2.0, 0.5, {}, {}});
+    const std::string panel = loss_panel(rows, "Loss", last);
+    std::vector<std::string> names;  // below the axis of steps, 270 high and 46 from the top
+    const std::string place = "y=\"336.0\"";
+    for (std::size_t at = panel.find(place); at != std::string::npos; at = panel.find(place, at + 1)) {
+      const std::size_t begin = panel.find('>', at) + 1;
+      names.push_back(panel.substr(begin, panel.find('<', begin) - begin));
+    }
+    ASSERT_GE(names.size(), 2u) << panel;
+    EXPECT_EQ(std::set(names.begin(), names.end()).size(), names.size()) << testing::PrintToString(names);
+    EXPECT_GE(std::stoll(names.back()), last);
   }
 }
 
