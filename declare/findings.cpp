@@ -14,6 +14,8 @@ using runtime::Shape;
 using runtime::text;
 
 Findings::Findings(const Checkpoint& of, const Config& with) : checkpoint(of), config(with) {
+  if (!checkpoint.keys.wrapper.empty())
+    assume(text("keys are read without ", printable(checkpoint.keys.wrapper), ", which stands before each"));
   if (!checkpoint.keys.are_timms()) assume(text("keys are those of ", library()));
   if (!library().starts_with(config.library))
     fail(config.where, ": is a configuration of ", config.library, ", and the checkpoint's keys are those of ",

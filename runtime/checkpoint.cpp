@@ -208,6 +208,8 @@ Safetensors for_own_keys(Safetensors file, const Model& model, std::ostream& not
   };
   if (std::ranges::none_of(model.parameters, is_timms)) return file;
   Translation translation = in_timms_keys(std::move(file));
+  if (!translation.keys.wrapper.empty())
+    notes << "keys are read without " << printable(translation.keys.wrapper) << ", which stands before each\n";
   if (!translation.keys.are_timms())
     notes << "keys of " << translation.keys.dialect->library << " are read as timm's\n";
   tell_left_out(translation.left_out, "images do", notes);

@@ -323,13 +323,31 @@ Found rules_of(const Keys& keys, std::string_view key) {
 
 bool says(const Found& found) { return !found.empty() && !found[0].first->timms.empty(); }
 
+/// Takes what training put before every key of a file away from them, and gives it.
+std::string unwrap(Safetensors& file) {
+  constexpr std::array<std::string_view, 3> wrappers{"module.", "_orig_mod.", "model."};
+  std::string all;
+  for (bool again = !file.tensors.empty(); again;) {
+    const auto wrapper = std::ranges::find_if(wrappers, [&](std::string_view w) {
+      return std::ranges::all_of(file.tensors, [&](const auto& tensor) { return tensor.first.starts_with(w); });
+    });
+    again = wrapper != wrappers.end();
+    if (!again) break;
+    std::map<std::string, Tensor> tensors;
+    for (auto& [key, tensor] : file.tensors) tensors.emplace(key.substr(wrapper->size()), std::move(tensor));
+    file.tensors = std::move(tensors);
+    all += *wrapper;
+  }
+  return all;
+}
+
 /// The keys that a dialect says most of; the first of several.
 Keys keys_of(const Safetensors& file) {
-  Keys best{&table.front(), "", {}};
+  Keys best{&table.front(), "", "", {}};
   std::ptrdiff_t most = 0;
   for (const Dialect& dialect : table)
     for (const std::string_view prefix : dialect.prefixes) {
-      const Keys keys{&dialect, std::string(prefix), {}};
+      const Keys keys{&dialect, "", std::string(prefix), {}};
       const auto count = std::ranges::count_if(
           file.tensors, [&](const auto& tensor) { return !rules_of(keys, tensor.first).empty(); });
       if (count > most) most = count, best = keys;
@@ -346,7 +364,7 @@ void refuse_mixed(const Safetensors& file, const Keys& keys) {
     if (!rules_of(keys, key).empty()) continue;
     for (const Dialect& dialect : table)
       for (const std::string_view prefix : dialect.prefixes)
-        if (&dialect != keys.dialect && says(rules_of({&dialect, std::string(prefix), {}}, key)))
+        if (&dialect != keys.dialect && says(rules_of({&dialect, "", std::string(prefix), {}}, key)))
           fail(file.where, ": mixes keys of ", keys.dialect->library, " (", printable(theirs->first), ") and of ",
                dialect.library, " (", printable(key), ")");
   }
@@ -443,11 +461,11 @@ std::string Keys::theirs(const std::string& key) const {
     for (const Rule& rule : *rules) {
       const auto with = rule.timms.empty() ? std::nullopt : match(rule.timms, key);
       if (!with) continue;
-      const std::string name = front + filled(rule.theirs, *with);
+      const std::string name = wrapper + front + filled(rule.theirs, *with);
       if (std::ranges::find(used, &rule) != used.end()) return name;
       if (first.empty()) first = name;
     }
-  return first.empty() ? key : first;
+  return first.empty() ? wrapper + key : first;
 }
 
 bool Keys::transposes(const std::string& key) const {
@@ -456,7 +474,9 @@ bool Keys::transposes(const std::string& key) const {
 }
 
 Translation in_timms_keys(Safetensors file) {
+  const std::string wrapper = unwrap(file);
   Translation result{{}, keys_of(file), {}};
+  result.keys.wrapper = wrapper;
   refuse_mixed(file, result.keys);
   if (result.keys.are_timms()) {
     result.file = std::move(file);
@@ -469,13 +489,13 @@ Translation in_timms_keys(Safetensors file) {
   for (auto& [key, tensor] : file.tensors) {
     // Of nothing, a shape may claim any number of rows.
     if (elements(tensor.shape) < 1)
-      fail(file.where, ": ", printable(key), " ", printed(tensor.shape), " holds no numbers");
+      fail(file.where, ": ", printable(wrapper + key), " ", printed(tensor.shape), " holds no numbers");
     const Found found = rules_of(result.keys, key);
     if (found.empty()) {
       tensors.emplace(key, std::move(tensor));
       sources.emplace(key, key);
     } else if (!says(found)) {
-      result.left_out.push_back(key);
+      result.left_out.push_back(wrapper + key);
     }
     for (const auto& [rule, with] : found) {
       if (rule->timms.empty()) continue;
@@ -486,8 +506,8 @@ Translation in_timms_keys(Safetensors file) {
         continue;
       }
       if (const auto [other, fresh] = sources.emplace(name, key); !fresh)
-        fail(file.where, ": ", printable(other->second), " and ", printable(key), " are both what timm calls ",
-             printable(name));
+        fail(file.where, ": ", printable(wrapper + other->second), " and ", printable(wrapper + key),
+             " are both what timm calls ", printable(name));
       Tensor made = laid_out(found.size() == 1 ? std::move(tensor) : tensor, rule->layout, file.where, key);
       tensors.emplace(name, std::move(made));
     }
@@ -497,11 +517,11 @@ Translation in_timms_keys(Safetensors file) {
     for (int place = 0; place < one.rule->of; ++place)
       if (!some.contains(place))
         fail(file.where, ": has no ",
-             printable(result.keys.prefix +
+             printable(wrapper + result.keys.prefix +
                        filled(one.rule[place - one.rule->place].theirs, *match(one.rule->timms, name))),
-             " beside ", printable(one.key));
+             " beside ", printable(wrapper + one.key));
     if (!tensors.emplace(name, concatenated(some, file.where)).second)
-      fail(file.where, ": ", printable(one.key), " is there in another form too");
+      fail(file.where, ": ", printable(wrapper + one.key), " is there in another form too");
   }
   if (const auto head = tensors.find("head.weight"); dialect.zero_head_bias && head != tensors.end() &&
                                                      head->second.shape.size() == 2 && !tensors.contains("head.bias"))

@@ -45,6 +45,7 @@ std::span<const Dialect> dialects();
 /// Whose keys a checkpoint has.
 struct Keys {
   const Dialect* dialect = &dialects().front();
+  std::string wrapper;  ///< before every key of the file: of training in PyTorch, as "module."
   std::string prefix;
   std::vector<const Rule*> used;  ///< by the file: of several names for one of timm's, these are the file's
 
@@ -62,10 +63,12 @@ struct Translation {
   std::vector<std::string> left_out;  ///< its tensors that no image needs
 };
 
-/// Gives a file's tensors timm's names and layouts: of the dialects the one that has most of its keys. A key that no
-/// dialect has stays as it is. Where a learned position of the class token stands before registers, which have none, it
-/// is added to the token, as timm does it. Throws an Error that names the keys where those of two dialects are mixed,
-/// where two are the same one of timm's, and where one of several that timm concatenates is missing.
+/// Gives a file's tensors timm's names and layouts: of the dialects the one that has most of its keys, without
+/// "module." (PyTorch's DistributedDataParallel), "_orig_mod." (torch.compile) and "model." (Lightning) where these
+/// stand before every key. A key that no dialect has stays as it is. Where a learned position of the class token stands
+/// before registers, which have none, it is added to the token, as timm does it. Throws an Error that names the keys
+/// where those of two dialects are mixed, where two are the same one of timm's, and where one of several that timm
+/// concatenates is missing.
 Translation in_timms_keys(Safetensors file);
 
 }  // namespace tessera::runtime

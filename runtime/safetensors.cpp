@@ -247,6 +247,11 @@ Safetensors safetensors_of(std::uint64_t size, const std::string& where, const R
   std::array<std::uint8_t, 8> length_bytes{};
   std::copy_n(first.begin(), length_bytes.size(), length_bytes.begin());
   const auto header_length = std::bit_cast<std::uint64_t>(length_bytes);
+  if (header_length > longest_header && first[0] == '{')
+    fail(where,
+         " is not a safetensors file but JSON; where it is the index of a checkpoint in several files, join these: ",
+         "python3 -c \"import sys, safetensors.torch as s; s.save_file({k: v for f in sys.argv[2:] for k, v in ",
+         "s.load_file(f).items()}, sys.argv[1])\" OUT.safetensors IN-00001-of-00002.safetensors ...");
   if (header_length > longest_header)
     fail(where, " is not a safetensors file: its header would be ", header_length, " bytes long, more than the ",
          longest_header, " that are allowed");

@@ -280,6 +280,22 @@ TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
   }
 }
 
+TEST(Declare, ReadsWhatTrainingPutBeforeEveryKey) {
+  for (const std::string& name : dialect_models())
+    for (const std::string wrapper : {"module.", "_orig_mod.", "model.", "module._orig_mod."}) {
+      const runtime::Safetensors file = runtime::read_safetensors(dialects / name / "model.safetensors");
+      const Checkpoint published = declare::checkpoint_of(file);
+      runtime::Safetensors wrapped{{}, file.metadata, file.where};
+      for (const auto& [key, tensor] : file.tensors) wrapped.tensors[wrapper + key] = tensor;
+      const Checkpoint read = declare::checkpoint_of(wrapped);
+      EXPECT_EQ(read.shapes, published.shapes) << name;
+      EXPECT_EQ(read.keys.theirs("blocks.1.mlp.fc2.bias"), wrapper + published.keys.theirs("blocks.1.mlp.fc2.bias"));
+      // Of a file that has another key it is part of the keys' names.
+      wrapped.tensors["epoch"] = runtime::Tensor::of({1}, std::vector<float>{0});
+      EXPECT_NE(declare::checkpoint_of(wrapped).shapes, published.shapes) << name;
+    }
+}
+
 TEST(Declare, RefusesAModelOfAnotherLibraryWithoutAnyOneOfItsKeys) {
   // What another model of the library lacks as well.
   const std::set<std::string> may_lack = {"visual.proj", "visual_projection.weight", "register_tokens"};

@@ -72,6 +72,8 @@ std::vector<Case> cases() {
       {"length_written_big_endian", std::string("\0\0\0\0\0\0\0\2{}", 10), "more than the 100000000"},
       // Other kinds of file.
       {"zip_of_pytorch", std::string("PK\3\4\0\0\x08\x08\0\0\0\0\0\0\0\0", 16), "weights_only=True"},
+      {"index_of_a_checkpoint_in_several_files", R"({"metadata":{},"weight_map":{"a":"m-1.safetensors"}})",
+       "join these: python3"},
       {"pickle_of_pytorch", std::string("\x80\2\x8a\nl\xfc\x9c\x46\xf9 j\xa8P\x19.", 16), "weights_only=True"},
       {"gzip", std::string("\x1f\x8b\x08\0\x9a\x12\x34\x65\0\3abcdef", 16), "is not a safetensors file"},
       {"hdf5", std::string("\x89HDF\r\n\x1a\n\0\0\0\0", 12), "is not a safetensors file"},
