@@ -38,7 +38,6 @@ void import_parameters(const std::filesystem::path& file, const std::filesystem:
   const Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   check(model, model.init(parameters.floats(), seed));
   const std::optional<Usage> usage = start_from(file, model, skip, parameters.floats(), notes);
-  make_folder(out);
   const FolderLock lock(out);
   const std::filesystem::path previous = name_of_previous(out);
   save_model(out / "checkpoint.safetensors", model, parameters.floats(), usage, previous);

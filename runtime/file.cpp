@@ -204,7 +204,7 @@ std::vector<std::filesystem::path> list_folder(const std::filesystem::path& path
   return found;
 }
 
-void make_folder(const std::filesystem::path& path) {
+std::vector<std::filesystem::path> make_folder(const std::filesystem::path& path) {
   std::error_code failed, unknown;
   std::vector<std::filesystem::path> made;
   for (auto folder = path; folder.has_relative_path() && !std::filesystem::exists(folder, unknown);
@@ -216,6 +216,7 @@ void make_folder(const std::filesystem::path& path) {
   for (const std::filesystem::path& folder : made)
     if (const int unsynced = sync_folder(folder_of(folder)))
       fail("cannot make the folder ", path.string(), ": ", reason(unsynced));
+  return made;
 }
 
 }  // namespace tessera::runtime

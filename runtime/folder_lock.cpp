@@ -64,7 +64,7 @@ Descriptor locked(const std::filesystem::path& path) {
 }  // namespace
 
 FolderLock::FolderLock(const std::filesystem::path& folder)
-    : path_(folder / "run.lock"), folder_(locked_folder(path_)), file_(locked(path_)) {
+    : folders_{make_folder(folder)}, path_(folder / "run.lock"), folder_(locked_folder(path_)), file_(locked(path_)) {
   char host[256] = "";
   ::gethostname(host, sizeof host - 1);
   const std::string line = text("process ", ::getpid(), " on ", host, "\n");
@@ -74,5 +74,10 @@ FolderLock::FolderLock(const std::filesystem::path& folder)
 }
 
 FolderLock::~FolderLock() { ::unlink(path_.c_str()); }
+
+FolderLock::Folders::~Folders() {
+  for (const std::filesystem::path& folder : made)
+    if (::rmdir(folder.c_str()) != 0) return;  // it holds something
+}
 
 }  // namespace tessera::runtime

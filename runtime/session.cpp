@@ -41,7 +41,6 @@ Session::Session(const Model& model, const Recipe& declared, const TrainOptions&
       gpu_(options.gpu) {
   ranks_.agree([&] {
     if (!ranks_.leads()) return;
-    make_folder(out_);
     // Two runs in one folder would overwrite each other's checkpoint.
     lock_.emplace(out_);
     const RunStart start = start_run(model_, declared, options, parameters(), optimizer());

@@ -140,7 +140,6 @@ int export_keys(const Taming& taming, const fs::path& out, const fs::path& to) {
 int import_keys(const Taming& taming, const fs::path& from, const RunFile& run) {
   const Arena parameters = parameters_of(taming.transformer.model, from);
   demand_text("--vqgan", fs::absolute(run.vqgan));
-  make_folder(run.out);
   const FolderLock lock(run.out);
   const fs::path to = run_file(run.out);
   spare_models(to, Output::parameters, {from, run_file(run.vqgan)});

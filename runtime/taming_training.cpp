@@ -56,7 +56,6 @@ class Trainer {
 
   int run() {
     if (options_.on_gpu) gpu_.emplace(taming_, options_.batch);
-    make_folder(options_.out);
     const FolderLock lock(options_.out);
     const fs::path path = run_file(options_.out);
     if (!options_.resume && fs::exists(path))

@@ -285,7 +285,6 @@ class Training {
 
   /// What a new run is started with, or a resumed one was: the batch.
   std::int64_t settle(const TrainFlags& flags) {
-    make_folder(out_);
     lock_.emplace(out_);
     std::error_code unknown;
     const bool there = fs::is_regular_file(checkpoint_name(out_), unknown);
@@ -469,7 +468,6 @@ void import_from(const Vqgan& m, const fs::path& path, const fs::path& out, cons
   Floats parameters(static_cast<std::size_t>(model.parameter_floats));
   if (m.generator.init(parameters.data(), 1)) fail("the parameters have no start");
   start_from(path, model, skip, parameters.data(), std::cerr);
-  make_folder(out);
   const FolderLock lock(out);
   spare_models(checkpoint_name(out), Output::parameters, {path});
   save_model(checkpoint_name(out), whole, parameters.data(), std::nullopt);

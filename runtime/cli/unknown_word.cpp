@@ -22,6 +22,14 @@ std::vector<std::string> names_of(const CLI::App& command) {
   return names;
 }
 
+/// An option that was given as an empty word, as a variable of a shell that is not set is; none: "".
+std::string empty_option(std::initializer_list<const CLI::App*> commands) {
+  for (const CLI::App* const command : commands)
+    for (const CLI::Option* const option : command->get_options())
+      if (std::ranges::count(option->results(), std::string())) return option->get_name();
+  return "";
+}
+
 }  // namespace
 
 std::string about_unknown(const CLI::App& app, const CLI::App* used, const std::vector<std::string>& extras) {
@@ -52,8 +60,14 @@ std::optional<int> parsed(CLI::App& app, int argc, char** argv, const std::strin
   std::string said;
   try {
     app.parse(argc, argv);
-    if (!app.get_subcommands().empty()) return std::nullopt;
-    said = "say what to do, for example " + what_to_do;
+    if (app.get_subcommands().empty()) {
+      said = "say what to do, for example " + what_to_do;
+    } else {
+      used = app.get_subcommands().back();
+      const std::string empty = empty_option({&app, used});
+      if (empty.empty()) return std::nullopt;
+      said = empty + " is empty";
+    }
   } catch (const CLI::ParseError& wrong) {
     if (wrong.get_exit_code() == 0) return app.exit(wrong);
     const std::vector<CLI::App*> commands = app.get_subcommands();

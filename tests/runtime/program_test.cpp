@@ -85,6 +85,38 @@ TEST_F(Program, WhatNobodyKnowsLeadsToWhatWasMeant) {
   }
 }
 
+TEST_F(Program, AnEmptyWordIsNoValueOfAnyOption) {
+  for (const auto& [wrong, option] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"train", "--init", ""}, "train --init"},
+           {{"train", "--data", ""}, "train --data"},
+           {{"train", "--out", ""}, "train --out"},
+           {{"eval", "--checkpoint", ""}, "eval --checkpoint"},
+           {{"predict", "a.png", ""}, "predict FILE"},
+           {{"export", "--to", ""}, "export --to"},
+           {{"import", ""}, "import FILE"}}) {
+    const Result result = sample(wrong);
+    EXPECT_EQ(result.code, 2);
+    const std::size_t space = option.find(' ');
+    const std::string command = option.substr(0, space), name = option.substr(space + 1);
+    EXPECT_EQ(result.err, text("sample: ", name, " is empty (sample ", command, " --help tells more)\n"));
+  }
+}
+
+TEST_F(Program, WhatIsRefusedLeavesNoFolder) {
+  spill(folder / "text", "no data");
+  const std::string inner = (folder / "new/inner").string();
+  for (const std::vector<std::string>& wrong :
+       std::vector<std::vector<std::string>>{{"train", "--data", (folder / "text").string(), "--out", inner},
+                                             {"train", "--data", (folder / "nowhere").string(), "--out", inner},
+                                             {"import", (folder / "text").string(), "--out", inner}}) {
+    EXPECT_EQ(sample(wrong).code, 1);
+    EXPECT_FALSE(std::filesystem::exists(folder / "new")) << wrong[1];
+  }
+  std::filesystem::create_directories(inner);  // somebody else's stays
+  EXPECT_EQ(sample({"train", "--data", "nowhere", "--out", inner}).code, 1);
+  EXPECT_TRUE(std::filesystem::exists(inner));
+}
+
 TEST_F(Program, RangesAreNumbersForPeople) {
   EXPECT_CONTAINS(sample({"train", "--batch", "0"}).err, "'0' is not an integer from 1 to 1,000,000 ");
   EXPECT_CONTAINS(sample({"train", "--lr", "-1"}).err, "'-1' is no number from 0 to 1,000,000 ");
@@ -378,7 +410,7 @@ TEST_F(Program, FullDiskIsOneSentenceAndLeavesNoPartialFile) {
   const Result full = train({}, {.file_bytes = 20000, .stdout_to = ""});
   EXPECT_EQ(full.code, 1);
   EXPECT_EQ(full.err, "sample: cannot write " + out() + "/checkpoint.safetensors: File too large\n");
-  EXPECT_TRUE(std::filesystem::is_empty(out()));
+  EXPECT_FALSE(std::filesystem::exists(out()));
 }
 
 TEST_F(Program, FullDiskKeepsTheCheckpointThatIsThere) {

@@ -59,6 +59,7 @@ class SessionTest : public testing::Test {
       content = slurp(start);
     }
     EXPECT_FALSE(std::filesystem::exists(start));
+    std::filesystem::create_directories(options.out);
     spill(start, content);
   }
   /// Changes a field of the checkpoint, or removes it.
@@ -393,7 +394,7 @@ TEST_F(SessionTest, ImagesThatHaveMovedAreFoundByTheirNewFolderAlone) {
 TEST_F(SessionTest, FolderThatACheckpointCannotNameIsRefusedBeforeTraining) {
   options.data = folder / "\xe9t\xe9";
   EXPECT_CONTAINS(sentence([&] { train(); }), " cannot be kept in a checkpoint, whose texts are UTF-8: ");
-  EXPECT_TRUE(std::filesystem::is_empty(options.out));
+  EXPECT_FALSE(std::filesystem::exists(options.out));
 }
 
 TEST_F(SessionTest, PlaceThatNoRunOverTheseImagesReachesIsRefused) {
@@ -443,7 +444,7 @@ TEST_F(SessionTest, SecondRunInTheSameFolderIsRefusedAndToldWhoHoldsIt) {
     EXPECT_EQ(sentence([&] { Session second(model, recipe, options); }),
               text("another run is training in ", options.out.string(), " (process ", ::getpid(), " on ", host, ")"));
   }
-  EXPECT_TRUE(std::filesystem::is_empty(options.out));
+  EXPECT_FALSE(std::filesystem::exists(options.out));
 }
 
 TEST_F(SessionTest, LockOfARunThatWasKilledHoldsNobody) {
