@@ -72,7 +72,8 @@ void write_file(const std::filesystem::path& path, std::string_view content);
 /// What lies in the folder, sorted by name. Throws an Error that names it when it is none or cannot be read.
 std::vector<std::filesystem::path> list_folder(const std::filesystem::path& path);
 
-/// Makes the folder and those above it, and gives those that it made, the innermost first. Throws an Error that names it.
+/// Makes the folder and those above it, and gives those that it made, the innermost first. Throws an Error that names
+/// it.
 std::vector<std::filesystem::path> make_folder(const std::filesystem::path& path);
 
 }  // namespace tessera::runtime
