@@ -258,9 +258,13 @@ struct VqganParts {
     /// The nearest codes, as a map.
     template <AnyTensor Z>
     auto codes(const Z& z) const {
-      using D = typename Z::dims;
-      const PathScope scope(embedding.path);
-      return embedding.forward(indices(z), typename D::template at<2>{}, typename D::template at<3>{});
+      if constexpr (poisoned<Z>) {
+        return z;
+      } else {
+        using D = typename Z::dims;
+        const PathScope scope(embedding.path);
+        return embedding.forward(indices(z), typename D::template at<2>{}, typename D::template at<3>{});
+      }
     }
     /// Codes in the place of z, whose gradients go straight through to z.
     template <AnyTensor Z>
