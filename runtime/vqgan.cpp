@@ -490,7 +490,12 @@ void write_tokens(const Vqgan& m, const std::vector<std::string>& pictures, cons
 
 void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters, const fs::path& to, bool on_gpu) {
   const Safetensors file = read_safetensors(from);
-  const std::vector<std::int64_t> tokens = file.at("tokens").integers();
+  const Tensor& given = file.at("tokens");
+  // Tokens of another grid can be as many as those of another number of images.
+  if (given.shape.size() > 1 && elements(given.shape) != given.shape[0] * positions(m))
+    fail(from.string(), " holds images of ", elements(given.shape) / std::max<std::int64_t>(given.shape[0], 1),
+         " tokens, and those of ", m.name, " are of ", positions(m));
+  const std::vector<std::int64_t> tokens = given.integers();
   std::vector<std::int32_t> narrow;
   for (const std::int64_t token : tokens)
     narrow.push_back(static_cast<std::int32_t>(std::clamp<std::int64_t>(token, -1, INT32_MAX)));

@@ -132,6 +132,10 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
   const Result count = decode({48}, std::vector<std::int64_t>(48, 1));
   EXPECT_EQ(count.code, 1);
   EXPECT_EQ(count.err, "vqgan_digits: there are 48 tokens, which are no whole number of images of 49\n");
+  const Result grid = decode({49, 2}, std::vector<std::int64_t>(98, 1));
+  EXPECT_EQ(grid.code, 1);
+  EXPECT_EQ(grid.err, "vqgan_digits: " + (folder / "tokens.safetensors").string() +
+                          " holds images of 2 tokens, and those of vqgan_digits are of 49\n");
   EXPECT_FALSE(fs::exists(folder / "sheet.png"));
   EXPECT_EQ(sample({"train", "--resume", "--out", folder / "none"}).code, 1);
   const std::string elsewhere = folder / "gpu";
