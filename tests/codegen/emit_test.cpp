@@ -1,14 +1,8 @@
-// Whole files: that they are the same every time, and what generation refuses.
+// Whole files: what they hold, and that they are the same every time.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <sstream>
 
@@ -353,36 +347,6 @@ TEST(Emit, FindsTheGridOfPatchesThatAModelCutsItsImagesInto) {
   EXPECT_EQ(grid(trace<DigitProbe>("uncut")), Grid(0, 0));
 }
 
-std::string refusal(Sketch& s) {
-  try {
-    codegen::generate(s.graph, {});
-  } catch (const codegen::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
-  Sketch fixed;
-  fixed.graph.name = "tiny";
-  const NodeId images = fixed.input("images", {fixed.B, fixed.I});
-  fixed.value("outputs", images);
-  fixed.loss(fixed.b.reduce(graph::Op::reduce_sum, images, {0, 1}));
-  EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to train");
-  std::erase_if(fixed.graph.outputs, [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
-  EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to load");
-
-  Sketch looking;
-  looking.graph.name = "tiny";
-  const NodeId x = looking.input("images", {looking.B, looking.I}),
-               table = looking.parameter("table", {looking.I, looking.I});
-  const NodeId rows = looking.b.gather(table, looking.labels("labels", {looking.B}, 5));
-  const NodeId sum = looking.b.add(x, rows);
-  looking.value("outputs", sum);
-  looking.loss(looking.b.reduce(graph::Op::reduce_sum, sum, {0, 1}));
-  EXPECT_EQ(refusal(looking), "the outputs of tiny depend on the labels, which are there for the loss only");
-}
-
 TEST(Emit, LabelsAreOfTheClassesOfTheLossWhateverElseAnImageGives) {
   Sketch each;  // seven logits for each of two parts of an image, whose sum is compared with the image's label
   each.graph.name = "tiny";
@@ -494,76 +458,6 @@ TEST(Emit, AProgramWithoutALossIsForPicturesAndRowsOfNumbers) {
   }
 }
 
-/// What is said of a model of two layers, once something about it is changed.
-template <class Change>
-std::string refusal_of(const Change& change) {
-  graph::Graph g = trace<models::NotebookVit<models::NotebookVitSpec{
-      .channels = 1, .height = 8, .width = 8, .patch = 4, .token = 8, .heads = 2, .classes = 3, .blocks = 2}>>("tiny");
-  change(g);
-  GeneratorOptions options;
-  options.isas = {"scalar"};
-  try {
-    codegen::generate(g, options);
-  } catch (const codegen::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
-TEST(Emit, RefusesNamesThatAnEmittedFileWouldHaveToEscape) {
-  EXPECT_EQ(refusal_of([](graph::Graph&) {}), "");
-  for (const std::string name : {"a-b", "1m", "../x", "", "a b", "a\"b", "caf\xc3\xa9"}) {
-    const std::string said = refusal_of([&](graph::Graph& g) { g.name = name; });
-    EXPECT_TRUE(said.starts_with("the name of the model, \"")) << name << ": " << said;
-  }
-  EXPECT_EQ(
-      refusal_of([](graph::Graph& g) { g.name = "x\n\x1b"; }),
-      "the name of the model, \"x\\x0a\\x1b\", is not letters, digits and underscores, a letter first, of at most 63");
-  for (const char* name : {"\"", "D\n#error", "*/", "D\\", "1", "a-b"}) {
-    const std::string said = refusal_of([&](graph::Graph& g) {
-      for (graph::Node& n : g.nodes)
-        for (Dim& d : n.shape)
-          for (Polynomial* p : {&d.shown, &d.normal})
-            for (Term& t : p->term)
-              for (Symbol& s : t.factor)
-                if (s.name == "CLASSES") s.name = name;
-    });
-    EXPECT_TRUE(said.starts_with("the name of an axis, \"")) << name << ": " << said;
-  }
-  for (const std::string key : {"x\"", "x\\", "x*/", "x\n", "x y"}) {
-    const auto changed = [&](std::string graph::Node::* text) {
-      return refusal_of([&](graph::Graph& g) {
-        for (graph::Node& n : g.nodes)
-          if (n.op == Op::parameter) n.*text = key;
-      });
-    };
-    EXPECT_TRUE(changed(&graph::Node::path).starts_with("the key of a module, \"")) << key;
-    EXPECT_TRUE(changed(&graph::Node::name).starts_with("the key of a parameter, \"")) << key;
-  }
-}
-
-TEST(Emit, SizesBeyond64BitsAreOneSentence) {
-  const auto with_width = [](std::int64_t size) {
-    Sketch s;
-    s.graph.name = "wide";
-    s.I = Dim::axis("I", size);
-    s.J = Dim::axis("J", size);
-    const NodeId x = s.b.input("images", {s.B, s.I});
-    const NodeId weight = s.b.parameter("weight", {s.J, s.I}, {}, true);
-    s.value("outputs", s.b.einsum({x, weight}, {{'b', 'i'}, {'j', 'i'}, {'b', 'j'}}));
-    try {
-      codegen::summarize(s.graph);
-    } catch (const codegen::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  EXPECT_EQ(with_width(1 << 20), "");
-  EXPECT_EQ(with_width(3'000'000), "node %1 (parameter) has more than 2^40 numbers an image, [J=3000000, I=3000000]");
-  EXPECT_EQ(with_width(std::int64_t{1} << 62),
-            "node %0 (input) has more than 2^40 numbers an image, [B, I=4611686018427387904]");
-}
-
 TEST(Emit, AModelOfOneHeadWhoseHeadsAreJoinedIsGenerated) {
   const graph::Graph one = trace<models::NotebookVit<models::NotebookVitSpec{
       .channels = 1, .height = 8, .width = 8, .patch = 4, .token = 8, .heads = 1, .classes = 3, .blocks = 2}>>("one");
@@ -572,17 +466,6 @@ TEST(Emit, AModelOfOneHeadWhoseHeadsAreJoinedIsGenerated) {
     options.precision = precision;
     EXPECT_NO_THROW(codegen::generate(one, options)) << codegen::name_of(precision);
   }
-}
-
-/// What generator_main says on standard error; it has to exit with 1.
-std::string said_by_generator(std::vector<std::string> arguments) {
-  const graph::Graph g = trace<DigitProbe>("digit_probe");
-  arguments.insert(arguments.begin(), "generator");
-  std::vector<char*> argv;
-  for (std::string& a : arguments) argv.push_back(a.data());
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()), 1);
-  return testing::internal::GetCapturedStderr();
 }
 
 /// The C functions of a header: the words that stand before "(" and begin with the model's name.
@@ -616,151 +499,6 @@ TEST(Emit, LossesOfTargetsAndOfTheCallerHaveTheirFunctions) {
   options.cuda = true;
   EXPECT_NE(codegen::generate(trace<SquaredError>("m"), options).at("m_cuda.h").find("const float* targets"),
             std::string::npos);
-}
-
-TEST(Emit, WhatLossesOfTargetsAndOfTheCallerDoNotHaveIsSaid) {
-  const auto said = [](const graph::Graph& graph, bool cuda) {
-    GeneratorOptions options;
-    options.isas = {"scalar"};
-    options.cuda = cuda;
-    options.train = !cuda;
-    try {
-      codegen::generate(graph, options);
-    } catch (const codegen::Error& error) {
-      return std::string(error.what());
-    }
-    return std::string();
-  };
-  EXPECT_EQ(
-      said(trace<SquaredError>("m"), false),
-      "the loss of m is of targets: a program (--train, TRAIN) trains on labels; call m_train_step from your own");
-  EXPECT_EQ(
-      said(trace<CallersLoss>("m"), false),
-      "the loss of m is the caller's: a program (--train, TRAIN) trains on labels; call m_gradients from your own");
-  EXPECT_EQ(said(trace<CallersLoss>("m"), true),
-            "the loss of m is the caller's, which --cuda does not have: declare one");
-  EXPECT_EQ(said(trace<OwnCrossEntropy>("m"), false), "");
-  EXPECT_EQ(said(trace<SquaredError>("m"), true), "");
-}
-
-TEST(Emit, AGeneratorOfManyModelsSaysWhatATraceRefuses) {
-  const codegen::DeclaredModel refused{"Refused", [](std::string name) -> graph::Graph {
-                                         throw std::logic_error(name + " does not use softmax [B, D=8] of attn");
-                                       }};
-  std::string arguments[] = {"generator", "Refused", "\x1bmodel", "--out", testing::TempDir()};
-  std::vector<char*> argv;
-  for (std::string& a : arguments) argv.push_back(a.data());
-  testing::internal::CaptureStderr();
-  EXPECT_EQ(codegen::generator_main(std::span(&refused, 1), static_cast<int>(argv.size()), argv.data()), 1);
-  EXPECT_EQ(testing::internal::GetCapturedStderr(), "\\x1bmodel: \\x1bmodel does not use softmax [B, D=8] of attn\n");
-}
-
-TEST(Emit, TheGeneratorReadsTablesOfTilesFromRegularFilesAlone) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_tables";
-  std::filesystem::create_directories(folder);
-  const std::string pipe = folder / "pipe", large = folder / "large", out = folder / "out";
-  ASSERT_TRUE(mkfifo(pipe.c_str(), 0600) == 0 || errno == EEXIST);
-  {
-    std::ofstream(large) << std::string((1 << 20) + 1, '#');
-  }
-  const auto said = [&](const std::string& table) {
-    return said_by_generator({"--out", out, "--isa", "scalar", "--tiles", table});
-  };
-  for (const std::string& table : {pipe, folder.string(), std::string("/dev/zero"), std::string("/dev/null")})
-    EXPECT_EQ(said(table), "digit_probe: the table of tiles " + table + " is not a regular file\n");
-  EXPECT_EQ(said(large), "digit_probe: the table of tiles " + large + " has more than 1048576 bytes\n");
-  EXPECT_EQ(said("nowhere"), "digit_probe: cannot read the table of tiles nowhere: there is no such file\n");
-  EXPECT_FALSE(std::filesystem::exists(out));
-  std::filesystem::remove_all(folder);
-}
-
-TEST(Emit, FoldersThatCannotBeMadeAreOneSentence) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_folders";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(folder);
-  const std::string file = folder / "file", out = folder / "out";
-  std::ofstream(file) << "kept";
-  for (const std::vector<std::string>& arguments :
-       {std::vector<std::string>{"--out", file}, {"--out", out, "--dump", file}})
-    EXPECT_EQ(said_by_generator(arguments), "digit_probe: cannot make the folder " + file + ": Not a directory\n");
-  EXPECT_EQ(std::filesystem::file_size(file), 4u);
-  std::filesystem::remove_all(folder);
-}
-
-TEST(Emit, GeneratorsThatWriteAtOnceLeaveEveryFileWhole) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_writers";
-  const std::string out = folder / "out", other = folder / "other";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directories(out);
-  // What an earlier version has left, or somebody has put there, is in nobody's way, and not written through.
-  const std::string header = out + "/digit_probe.h";
-  std::filesystem::create_directories(header + ".tmp");
-  std::filesystem::create_symlink(other, out + "/digit_probe_scalar.cpp.tmp");
-  const graph::Graph g = trace<DigitProbe>("digit_probe");
-  std::vector<pid_t> writers;
-  for (int i = 0; i < 4; ++i) {
-    writers.push_back(fork());
-    if (writers.back() != 0) continue;
-    std::vector<std::string> arguments{"generator", "--out", out, "--isa", "scalar"};
-    std::vector<char*> argv;
-    for (std::string& a : arguments) argv.push_back(a.data());
-    for (int again = 0; again < 5; ++again) {
-      if (codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()) != 0) _exit(1);
-      std::error_code ignored;
-      std::filesystem::remove(header, ignored);  // for the others to write it anew
-    }
-    _exit(codegen::generator_main(g, static_cast<int>(argv.size()), argv.data()));
-  }
-  for (const pid_t writer : writers) {
-    int status = -1;
-    ASSERT_EQ(waitpid(writer, &status, 0), writer);
-    EXPECT_EQ(status, 0);
-  }
-  GeneratorOptions options;
-  options.isas = {"scalar"};
-  std::set<std::string> expected{"digit_probe.h.tmp", "digit_probe_scalar.cpp.tmp"};
-  for (const auto& [name, text] : codegen::generate(g, options)) {
-    std::stringstream content;
-    content << std::ifstream(out + "/" + name).rdbuf();
-    EXPECT_EQ(content.str(), text) << name;
-    expected.insert(name);
-  }
-  std::set<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(out)) found.insert(entry.path().filename());
-  EXPECT_EQ(found, expected);
-  EXPECT_FALSE(std::filesystem::exists(other));
-  std::filesystem::remove_all(folder);
-}
-
-TEST(Emit, TheGeneratorSaysWhyItCannotWrite) {
-  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_taken";
-  std::filesystem::create_directories(folder / "digit_probe.h" / "full");
-  EXPECT_EQ(said_by_generator({"--out", folder, "--isa", "scalar"}),
-            "digit_probe: cannot write " + (folder / "digit_probe.h").string() + ": Is a directory\n");
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) EXPECT_NE(entry.path().extension(), ".tmp");
-  std::filesystem::remove_all(folder);
-}
-
-TEST(Emit, TheGeneratorRefusesAnInstructionSetTwiceAndShowsWhatATerminalWouldObey) {
-  EXPECT_EQ(said_by_generator({"--\n\x1b[1m"}), "digit_probe: there is no option --\\x0a\\x1b[1m: see --help\n");
-  EXPECT_EQ(said_by_generator({"--out", "nowhere", "--isa", "scalar,scalar"}),
-            "digit_probe: --isa names scalar twice\n");
-}
-
-TEST(Emit, TheGeneratorRefusesACommandOfAProgramThatIsNotWritten) {
-  EXPECT_EQ(said_by_generator({"--out", "nowhere", "--serve"}), "digit_probe: --serve is for --train\n");
-}
-
-TEST(Emit, RefusesAParameterThatIsNotUsed) {
-  Sketch unused;
-  unused.graph.name = "tiny";
-  const NodeId x = unused.input("images", {unused.B, unused.I});
-  const NodeId scale = unused.parameter("scale", {unused.I});
-  unused.parameter("head.bias", {unused.I});
-  unused.value("outputs", x);
-  const NodeId y = unused.b.multiply(x, unused.b.broadcast(scale, {unused.B, unused.I}, {1}));
-  unused.loss(unused.b.reduce(Op::reduce_sum, y, {0, 1}));
-  EXPECT_EQ(refusal(unused), "no gradient reaches head.bias: what it computes is not used on the way to the loss");
 }
 
 }  // namespace
