@@ -151,7 +151,8 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
     places.push_back(linear(map.third, 0));
     places.push_back(linear(map.fourth, 0));
   }
-  e.shared_bytes = call(device + "_bytes", {integer(tile.rows), integer(tile.columns), integer(tile.stages)});
+  e.shared_bytes =
+      call(device + "_bytes", {integer(tile.rows), integer(tile.columns), integer(tile.teams()), integer(tile.stages)});
 
   Block b;
   const Extent depths = points(l.depth);

@@ -243,7 +243,7 @@ class Prediction {
     if (attention) row.attention = {l.attention.rows, l.threads / 32, l.attention.of_tile};
     for (int a = attention ? 1 : 0; a < 3; ++a) row.grid[a] = along(l.grid[a]);
     row.grid[0].together = l.tile.cluster;
-    row.resident = l.ctas ? l.ctas : std::floor(most_threads / l.threads);
+    row.resident = l.ctas ? l.ctas * l.tile.teams() : std::floor(most_threads / l.threads);
     row.operations = linear([&](std::int64_t batch) { return work(batch).operations; });
     row.bytes = linear([&](std::int64_t batch) { return work(batch).bytes; });
     row.by_warpgroups = l.tile.unit == CtaTile::Unit::wgmma;

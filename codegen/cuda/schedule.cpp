@@ -622,9 +622,9 @@ std::vector<Launch> Scheduler::of_wgmma(const Launch& gemm, const GemmSizes& pro
   if (chosen && !(a && b) && wanted_.contains("wgmma:" + kernel.name))
     refuse("has a factor that no tensor map can bring");
   if (!a || !b || !chosen) return {};
-  // More loads, for pairs of which each takes two registers, would have no room in those of one CTA of two.
+  // More loads, for pairs of which each takes two registers, would have no room in those of one CTA, or team, of two.
   constexpr std::ptrdiff_t many = 6;
-  if (ranges::count(kernel.expressions, Expression::Kind::load, &Expression::kind) > many) chosen->ctas = 1;
+  if (ranges::count(kernel.expressions, Expression::Kind::load, &Expression::kind) > many) *chosen = alone(*chosen);
   a->box = (a->k_major ? chosen->rows : 64) / chosen->across();
   b->box = (b->k_major ? chosen->columns : 64) / chosen->down();
   Launch l = fresh(Launch::Form::gemm, gemm.partials ? "_partial_wgmma" : "_wgmma");

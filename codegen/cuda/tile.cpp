@@ -76,13 +76,15 @@ CtaTile tensor(const GemmSizes& p, int rows, int columns, int warps_down, int wa
   return tile;
 }
 
+constexpr int team_threads = 256;  ///< of two warpgroups
+
 /// By device/warpgroup_product.h, for one or two blocks on an SM: as many steps as shared memory has room
-/// for, up to five. A cluster is of one, two or four blocks.
-CtaTile warpgroup(int rows, int columns, int down, int blocks, int cluster) {
-  constexpr int shared_bytes = 228 * 1024,
-                taken = 1024 + 16384 + 128;  // of an H200; by the system, squares and gates of a block
-  const int steps = std::min(5, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
-  return {rows, columns, 288, blocks, CtaTile::Unit::wgmma, {down}, steps, cluster};
+/// for, up to six. A cluster is of one, two or four blocks.
+CtaTile warpgroup(int rows, int columns, int down, int teams, int blocks, int cluster) {
+  constexpr int shared_bytes = 228 * 1024;       // of an H200
+  const int taken = 1024 + teams * 16384 + 128;  // by the system, squares and gates of a block
+  const int steps = std::min(6, (shared_bytes / blocks - taken) / ((rows + columns) * 128));
+  return {rows, columns, teams * team_threads + 32, blocks, CtaTile::Unit::wgmma, {down, teams}, steps, cluster};
 }
 
 /// Cycles of the busiest SM, about. A step along the depth takes what the tensor cores need or its factors,
@@ -99,7 +101,7 @@ double tensor_cycles(const CtaTile& tile, const GemmSizes& p, const Speed& speed
   const double multiplies = static_cast<double>(ceiling(p.depth, speed.depth)) * step,
                all = multiplies + exposed_latency(tile, p);
   const double together = tile.cluster > 2 ? 1.1 : 1;
-  return together * on_one * std::max(multiplies, all / std::min<double>(tile.ctas, std::ceil(on_one)));
+  return together * on_one * std::max(multiplies, all / std::min<double>(tile.ctas * tile.teams(), std::ceil(on_one)));
 }
 
 /// A guess, too: a small tile loads more for each multiply-add.
@@ -115,7 +117,7 @@ double exposed_latency(const CtaTile& tile, const GemmSizes& p) {
   const double issued = tile.rows * tile.columns * p.storing / instructions;
   if (!p.loads) return first_factors + issued;
   // By Little's law: each thread waits for DRAM once for so many of its sums.
-  const int storing = tile.unit == CtaTile::Unit::wgmma ? tile.threads - 32 : tile.threads;
+  const int storing = tile.unit == CtaTile::Unit::wgmma ? team_threads : tile.threads;
   const double waits = std::ceil(tile.rows * tile.columns / static_cast<double>(storing * rows_in_flight));
   return first_factors + std::max(issued, waits * prediction::memory_latency);
 }
@@ -177,16 +179,23 @@ std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTil
   if (wanted == "none") return {};
   std::vector<Candidate> all;
   for (const int cluster : {1, 2, 4})
-    for (const CtaTile& tile :
-         {warpgroup(128, 256, 2, 1, cluster), warpgroup(256, 128, 2, 1, cluster), warpgroup(128, 192, 2, 1, cluster),
-          warpgroup(128, 128, 2, 2, cluster), warpgroup(128, 64, 2, 2, cluster), warpgroup(64, 256, 1, 1, cluster),
-          warpgroup(64, 128, 1, 2, cluster)})
+    for (const CtaTile& tile : {warpgroup(128, 256, 2, 1, 1, cluster), warpgroup(256, 128, 2, 1, 1, cluster),
+                                warpgroup(128, 192, 2, 1, 1, cluster), warpgroup(128, 128, 2, 2, 1, cluster),
+                                warpgroup(128, 64, 2, 1, 2, cluster), warpgroup(64, 256, 1, 1, 1, cluster),
+                                warpgroup(64, 128, 1, 1, 2, cluster)})
       if (products.rows > (tile.down() - 1) * tile.rows && products.columns > (tile.across() - 1) * tile.columns &&
-          !(products.sums_rows && (tile.across() > 1 || (tile.rows * tile.columns > 128 * 64 && tile.ctas > 1))))
+          !(products.sums_rows &&
+            (tile.across() > 1 || tile.teams() > 1 || (tile.rows * tile.columns > 128 * 64 && tile.ctas > 1))))
         all.push_back({tile, tensor_cycles(tile, products, of_wgmma)});
   const Candidate& best = best_of(all, wanted);
   if (wanted.empty() && tensor_cycles(otherwise, products, of_mma) < best.time) return {};
   return best.tile;
+}
+
+CtaTile alone(CtaTile tile) {
+  tile.threads -= (tile.teams() - 1) * team_threads;
+  tile.division[1] = tile.ctas = 1;
+  return tile;
 }
 
 int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted, const std::string& wanted_of_wgmma) {

@@ -51,6 +51,9 @@ CtaTile choose_tile(Precision precision, const GemmSizes& products, const std::s
 std::optional<CtaTile> choose_wgmma_tile(const GemmSizes& products, const CtaTile& otherwise,
                                          const std::string& wanted);
 
+/// The same tile by wgmma, by one CTA of one team on an SM, which has all registers.
+CtaTile alone(CtaTile tile);
+
 /// Into how many chunks the depth of a product is best cut, whose sums another kernel adds up. `wgmma`: its
 /// factors lie so.
 int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted, const std::string& wanted_of_wgmma);

@@ -18,12 +18,13 @@ struct CtaTile {
   int ctas = 0;  ///< at least so many on an SM
   Unit unit = Unit::none;
   /// How the tile is divided: fma: rows and columns of a thread; mma_sync: warps down and across; wgmma: warpgroups
-  /// down.
+  /// down, and pairs of warpgroups that take turns (ping-pong).
   std::vector<int> division;
   int stages = 0;   ///< of wgmma: K-blocks that shared memory holds
   int cluster = 1;  ///< CTAs that load operands for each other: two below each other, or four in a square
   int across() const { return cluster > 2 ? 2 : 1; }  ///< of them beside each other, which share their rows' numbers
   int down() const { return cluster / across(); }     ///< below each other, which share their columns'
+  int teams() const { return unit == Unit::wgmma ? division[1] : 1; }  ///< pairs of warpgroups
 };
 
 /// An operand of a GEMM, A or B: an expression of the kernel.

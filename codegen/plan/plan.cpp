@@ -172,6 +172,7 @@ std::string print(const Launch& l) {
     out += fmt::format(" by {}, tile {} x {}", name_of(l.tile.unit), l.tile.rows, l.tile.columns);
   if (l.partials || l.form == Launch::Form::reduce) out += fmt::format(", split-K {}", l.split_k);
   if (l.tile.stages) out += fmt::format(", {} stages, clusters of {}", l.tile.stages, l.tile.cluster);
+  if (l.tile.teams() > 1) out += ", ping-pong";
   if (l.vector > 1) out += fmt::format(", vectors of {}", l.vector);
   if (l.recomputes) out += ", recomputes the probabilities";
   if (l.row_shares) out += fmt::format(", sums A's rows among {} CTAs", l.row_shares);

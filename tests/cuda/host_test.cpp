@@ -321,8 +321,8 @@ TEST(CudaHost, WarpgroupsGiveExactSumsOfWholeNumbersInEveryTileAndStorageOrder) 
     EXPECT_EQ(right_runs_of(p, odd_sizes_for(p)), 8u) << p.tile_rows << " x " << p.tile_columns;
 }
 TEST(CudaHost, EveryFaultPlantedInTheProductByWarpgroupsIsFound) {
-  WarpgroupProduct p = in_warpgroups<128, 128, 2, 3, 4, true, false>;
-  const FourMatrices m = odd_sizes_for(p);
+  WarpgroupProduct p = sound_warpgroups;
+  const FourMatrices m = sizes_for_faults;
   ASSERT_EQ(right_runs_of(p, m), 8u);
   const std::vector<float> wanted = m.product();
   for (const auto& fault : planted_in_warpgroups) {
@@ -348,9 +348,10 @@ TEST(CudaHost, EveryFaultPlantedInTheSumsOfRowsIsFound) {
   }
 }
 TEST(CudaHost, AChunkOfNoDepthsIsZero) {
-  const WarpgroupProduct p = in_warpgroups<128, 64, 2, 4, 1, true, true>;
   const FourMatrices m{{40, 24, 70}, 64, 64};
-  EXPECT_EQ(right_runs_of(p, m), 8u);
+  for (const WarpgroupProduct& p :
+       {in_warpgroups<128, 64, 2, 1, 4, 1, true, true>, in_warpgroups<128, 128, 2, 2, 6, 2, true, true>})
+    EXPECT_EQ(right_runs_of(p, m), 8u) << p.teams;
 }
 
 TEST(CudaHost, SumsOnTensorCoresAreNotRounded) {

@@ -201,13 +201,13 @@ const Fault faults_in_again[] = {
     {"a_score_of_the_other_sum", "probability(row, at, p[j][part], of_it)", "probability(row, at, p[j][i], of_it)"},
 };
 const Fault faults_in_warpgroups[] = {
-    {"no_fence_behind_the_gates", "    }\n    asynchronous_fence();\n", "    }\n"},
+    {"no_fence_behind_the_gates", "    asynchronous_fence();\n", ""},
     {"no_barrier_behind_the_gates", "  barrier_of_gates<cluster>();  // the gates", "  // the gates"},
     {"no_bytes_expected", "gate_expect(full + place, step * static_cast<int>(sizeof(bf16)))",
      "gate_arrive<1>(full + place, 0)"},
     {"too_few_bytes_expected", "full + place, step * static_cast<int>(sizeof(bf16))", "full + place, step"},
     {"a_first_step_that_waits_for_another", "int parity = 1;", "int parity = 0;"},
-    {"a_first_step_that_waits_for_none", "    };\n    int parity = 0;", "    };\n    int parity = 1;"},
+    {"a_first_step_that_waits_for_none", "int parity = 0, turn", "int parity = 1, turn"},
     {"a_parity_that_stays",
      "give_back(place);\n        place = place + 1 == steps ? 0 : place + 1;\n        parity ^= place == 0;",
      "give_back(place);\n        place = place + 1 == steps ? 0 : place + 1;"},
@@ -219,11 +219,11 @@ const Fault faults_in_warpgroups[] = {
     {"a_place_that_is_never_given_back", "gate_arrive<cluster>(empty + (behind == 0 ? steps : behind) - 1, lane);",
      "(void)(empty + behind);"},
     {"a_place_given_back_too_early", "(behind == 0 ? steps : behind) - 1", "behind"},
-    {"a_place_given_back_by_one_warp", "(across + over - 1) * multiplying / 32", "1"},
+    {"a_place_given_back_by_one_warp", "(across + over - 1) * of_team", "1"},
     {"a_place_given_back_by_all_lanes", "of_mine >> lane & 1", "of_mine != 0"},
     {"a_place_given_back_that_was_not_used", "if (begin > from) give_back", "give_back"},
     {"a_place_given_back_to_one_block", "of_mine >> lane & 1", "(of_mine & 1) >> lane & 1"},
-    {"a_place_given_back_by_one_block", "(across + over - 1) * multiplying / 32", "multiplying / 32"},
+    {"a_place_given_back_by_one_block", "(across + over - 1) * of_team", "of_team"},
     {"a_share_for_nobody_else", "copy_box<sharing>", "copy_box<1>"},
     {"the_same_share_by_both", "full + place, down_at, of_my_columns", "full + place, 0, of_my_columns"},
     {"the_same_share_of_rows_by_both", "full + place, across_at, of_my_rows", "full + place, 0, of_my_rows"},
@@ -250,11 +250,15 @@ const Fault faults_in_warpgroups[] = {
     {"the_first_square_alone", "          if (i != now) continue;\n", "          if (i != 0) continue;\n"},
     {"squares_of_other_warps", "squares + warp * square_rows * square_columns", "squares"},
     {"eights_at_the_place_of_others", "(mine ^ (line % 4 * 8))", "mine"},
-    {"a_tile_too_few",
-     "at < tiles; at += blocks_x() / cluster) {\n      const int first_row = row_of(at), first_column = "
-     "column_of(at);\n      real sums",
-     "at < tiles - 1; at += blocks_x() / cluster) {\n      const int first_row = "
-     "row_of(at), first_column = column_of(at);\n      real sums"},
+    {"a_tile_too_few", "at < tiles; at += teams * together", "at < tiles - 1; at += teams * together"},
+    {"no_wait_for_a_turn", "        gate_wait(turns + team, turn);\n", ""},
+    {"a_turn_for_the_same_team", "turns + (1 - team), 0", "turns + team, 0"},
+    {"a_turn_given_by_one_warp", "if (teams > 1 && lane == 0)", "if (teams > 1 && warp % of_team == 0 && lane == 0)"},
+    {"a_turn_that_stays", "        turn ^= 1;\n", ""},
+    {"a_turn_for_both_at_first", "turn = team == 0;", "turn = 1;"},
+    {"steps_of_the_others_that_are_not_passed_over", "      pass_over();\n", ""},
+    {"a_parity_of_the_others_that_stays", "      parity ^= there / steps % 2;\n", ""},
+    {"a_first_tile_of_the_other_team", "    if (team > 0) pass_over();\n", ""},
     {"not_swizzled", "swizzled_128 = 1;", "swizzled_128 = 0;"},
     {"swizzled_otherwise", "swizzled_128 = 1;", "swizzled_128 = 2;"},
     {"wrong_stride", "std::uint64_t{1024 >> 4}", "std::uint64_t{512 >> 4}"},
@@ -288,14 +292,12 @@ const Fault faults_in_sums_of_rows[] = {
     {"the_place_of_the_next_step", "of_rows.add(factors + place * step, lane)",
      "of_rows.add(factors + (place + 1) % steps * step, lane)"},
     {"a_place_that_is_kept", "        if (lane == 0) gate_arrive<1>(empty + place, 0);\n", ""},
-    {"a_place_given_back_by_those_who_multiply_alone", "/ 32 + (shares > 0)", "/ 32"},
-    {"not_swizzled_as_it_lies", "(eight ^ (lane % 8)) * 8", "eight * 8"},
-    {"sums_of_half_the_depths", "depth < warpgroup_depth; depth += 16) {\n      TESSERA_UNROLL\n      for (int row",
-     "depth < warpgroup_depth / 2; depth += 16) {\n      TESSERA_UNROLL\n      for (int row"},
+    {"a_place_given_back_by_those_who_multiply_alone", "of_team + (shares > 0)", "of_team"},
+    {"not_swizzled_as_it_lies", "(row % 64 / 8 ^ line) * 8", "row % 64 / 8 * 8"},
+    {"sums_of_half_the_depths", "depth < warpgroup_depth; depth += 8", "depth < warpgroup_depth / 2; depth += 8"},
     {"sums_that_go_on_with_the_next_tile", "      of_rows.begin();\n", ""},
-    {"eights_exchanged", "multiply_add(sums[row / 8 + 1], ones, right + 2)",
-     "multiply_add(sums[row / 8 + 1], ones, right)"},
-    {"a_sum_of_the_row_above", "sums[i][1]);", "sums[i][0]);"},
+    {"a_row_in_the_place_of_its_neighbour", "sums[i + 1] += two.second", "sums[i + 1] += two.first"},
+    {"a_sum_of_the_row_above", "lane * of_lane + i, sums[i]", "lane * of_lane + i, sums[i / 2 * 2]"},
     {"a_sum_of_a_row_past_the_end", "share < shares && first_row + row < rows)",
      "share < shares && first_row + row <= rows)"},
     {"a_share_that_is_not_stored", "share < shares && first_row + row < rows)", "share < 1 && first_row + row < rows)"},
@@ -414,7 +416,7 @@ int run(const std::string& device, const std::string& to, const std::string& rac
     const Fault named{"warpgroups_with_" + fault.name, fault.from, fault.to};
     text += planted(text_of(warpgroups), named, "warpgroup_kernel.h");
     of_warpgroups +=
-        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 3, 4, true, false>},\n";
+        "    {\"" + fault.name + "\", &" + named.name + "::by_warpgroups<128, 128, 2, 2, 4, 4, true, false>},\n";
   }
   for (const Fault& fault : faults_in_sums_of_rows) {
     const Fault named{"sums_of_rows_with_" + fault.name, fault.from, fault.to};

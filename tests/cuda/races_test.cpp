@@ -132,11 +132,11 @@ TEST(CudaRaces, EveryBarrierThatIsMissingIsARace) {
     expect_race([&] { gives_the_same_again<DeviceArray>(again); }, fault.name);
     ++count;
   }
-  WarpgroupProduct by_warpgroups = in_warpgroups<128, 128, 2, 3, 4, true, false>;
+  WarpgroupProduct by_warpgroups = sound_warpgroups;
   for (const auto& fault : planted_in_warpgroups) {
     if (!misses_a_barrier(fault.name)) continue;
     by_warpgroups.kernel = fault.kernel;
-    expect_race([&] { product_by<DeviceArray>(by_warpgroups, odd_sizes_for(by_warpgroups)); }, fault.name);
+    expect_race([&] { product_by<DeviceArray>(by_warpgroups, sizes_for_faults); }, fault.name);
     ++count;
   }
   EXPECT_EQ(count, 13u);

@@ -153,16 +153,16 @@ inline std::vector<Racing> racing_kernels() {
 
   const FourMatrices four{{2 * 64 + 1, 40, 3 * 64 + 21}, 64, 4 * 64};
   all.push_back({"a square of sums over one that is still read", four.product(), [=](bool race) {
-                   WarpgroupProduct p = in_warpgroups<64, 128, 1, 4, 2, true, true>;
+                   WarpgroupProduct p = in_warpgroups<64, 128, 1, 1, 4, 2, true, true>;
                    if (race)
-                     p.kernel = a_square_over_one_that_a_warp_reads::by_warpgroups<64, 128, 1, 4, 2, true, true>;
+                     p.kernel = a_square_over_one_that_a_warp_reads::by_warpgroups<64, 128, 1, 1, 4, 2, true, true>;
                    return product_by<DeviceArray>(p, four);
                  }});
   all.back().seen = true;
   all.push_back({"a square of sums that is read too early", four.product(), [=](bool race) {
-                   WarpgroupProduct p = in_warpgroups<64, 128, 1, 4, 2, true, true>;
+                   WarpgroupProduct p = in_warpgroups<64, 128, 1, 1, 4, 2, true, true>;
                    if (race)
-                     p.kernel = no_barrier_before_a_square_of_one_warp::by_warpgroups<64, 128, 1, 4, 2, true, true>;
+                     p.kernel = no_barrier_before_a_square_of_one_warp::by_warpgroups<64, 128, 1, 1, 4, 2, true, true>;
                    return product_by<DeviceArray>(p, four);
                  }});
   all.back().seen = true;

@@ -137,31 +137,27 @@ std::string wrong_wrapper_of_warpgroups() {
 }
 
 struct WarpgroupProduct {
-  int tile_rows, tile_columns, steps, cluster;
+  int tile_rows, tile_columns, teams, steps, cluster;
   bool left_deep, right_deep;
   void (*kernel)(TESSERA_MAP left, TESSERA_MAP right, float* out, int rows, int columns, int from, int to);
 };
 inline int blocks_across(int cluster) { return cluster > 2 ? 2 : 1; }
-template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep>
+template <int tile_rows, int tile_columns, int down, int teams, int steps, int cluster, bool left_deep, bool right_deep>
 constexpr WarpgroupProduct in_warpgroups{
-    tile_rows,
-    tile_columns,
-    steps,
-    cluster,
-    left_deep,
-    right_deep,
-    by_warpgroups<tile_rows, tile_columns, down, steps, cluster, left_deep, right_deep>};
+    tile_rows,  tile_columns,
+    teams,      steps,
+    cluster,    left_deep,
+    right_deep, by_warpgroups<tile_rows, tile_columns, down, teams, steps, cluster, left_deep, right_deep>};
 
 /// Every tile of codegen/cuda/tile.cpp, and every way to store a factor.
 const WarpgroupProduct warpgroup_products[] = {
-    in_warpgroups<128, 256, 2, 4, 1, true, true>,  in_warpgroups<256, 128, 2, 4, 1, false, false>,
-    in_warpgroups<128, 192, 2, 5, 1, true, false>, in_warpgroups<128, 128, 2, 3, 1, false, true>,
-    in_warpgroups<128, 64, 2, 4, 1, true, true>,   in_warpgroups<64, 256, 1, 5, 1, false, false>,
-    in_warpgroups<64, 128, 1, 4, 1, true, false>,  in_warpgroups<128, 256, 2, 4, 2, false, true>,
-    in_warpgroups<128, 192, 2, 5, 2, true, true>,  in_warpgroups<128, 128, 2, 3, 2, true, false>,
-    in_warpgroups<128, 64, 2, 4, 2, false, false>, in_warpgroups<64, 128, 1, 4, 2, true, true>,
-    in_warpgroups<128, 128, 2, 3, 4, true, true>,  in_warpgroups<128, 128, 2, 3, 4, false, false>,
-    in_warpgroups<128, 64, 2, 4, 4, true, false>};
+    in_warpgroups<128, 256, 2, 1, 4, 1, true, true>,   in_warpgroups<256, 128, 2, 1, 4, 1, false, false>,
+    in_warpgroups<128, 192, 2, 1, 5, 1, true, false>,  in_warpgroups<128, 128, 2, 2, 6, 1, false, true>,
+    in_warpgroups<128, 64, 2, 1, 4, 1, true, true>,    in_warpgroups<64, 256, 1, 1, 5, 1, false, false>,
+    in_warpgroups<64, 128, 1, 1, 4, 1, true, false>,   in_warpgroups<128, 256, 2, 1, 4, 2, false, true>,
+    in_warpgroups<128, 192, 2, 1, 5, 2, true, true>,   in_warpgroups<128, 128, 2, 2, 6, 2, true, false>,
+    in_warpgroups<128, 64, 2, 1, 4, 2, false, false>,  in_warpgroups<64, 128, 1, 1, 4, 2, true, true>,
+    in_warpgroups<128, 128, 2, 2, 6, 4, false, false>, in_warpgroups<128, 64, 2, 1, 4, 4, true, false>};
 
 /// Four groups of matrices, of which each is numbered a little higher than the one before it.
 struct FourMatrices {
@@ -224,7 +220,7 @@ std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m, 
                                   [&](int group, int column, int k) { return each.right(column + 2 * group, k); });
   DeviceArray<float> out(static_cast<std::size_t>(4 * each.rows * each.columns));
   const dim3 grid(blocks_for(each.rows, p.tile_rows / across), blocks_for(each.columns, p.tile_columns * across), 4);
-  const auto bytes = static_cast<std::size_t>(warpgroup_product_bytes(p.tile_rows, p.tile_columns, p.steps));
+  const auto bytes = static_cast<std::size_t>(warpgroup_product_bytes(p.tile_rows, p.tile_columns, p.teams, p.steps));
   run([&](auto kernel,
           auto... passed) { launch_warpgroups(kernel, p.cluster, grid, dim3(threads), bytes, nullptr, passed...); },
       left.map(), right.map(), out.data());
@@ -232,18 +228,25 @@ std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m, 
 }
 template <template <class> class DeviceArray>
 std::vector<float> product_by(const WarpgroupProduct& p, const FourMatrices& m) {
-  return product_by<DeviceArray>(p, m, warpgroup_threads, [&](auto start, auto left, auto right, float* out) {
+  return product_by<DeviceArray>(p, m, warpgroup_threads(p.teams), [&](auto start, auto left, auto right, float* out) {
     start(p.kernel, left, right, out, m.each.rows, m.each.columns, m.from, m.to);
   });
 }
 
-/// A tile (of a cluster's) and a row, less than two tiles of columns, and more steps than shared memory holds, from one
-/// that is not the first to one that ends early.
+/// For each team a tile (of a cluster's), and a row, less than two tiles of columns, and more steps than shared memory
+/// holds, from one that is not the first to one that ends early.
 inline FourMatrices odd_sizes_for(const WarpgroupProduct& p) {
   const int across = blocks_across(p.cluster);
   const int last = p.steps == 3 ? 7 : p.steps + 1;  // of three steps, each place is used three times
-  return {{p.cluster / across * p.tile_rows + 1, across * p.tile_columns + 19, last * 64 + 21}, 64, (last + 1) * 64};
+  return {{p.teams * (p.cluster / across) * p.tile_rows + 1, across * p.tile_columns + 19, last * 64 + 21},
+          64,
+          (last + 1) * 64};
 }
+
+/// Where faults are planted, and for that a cluster whose teams have two tiles and one, each with more steps than there
+/// are places, in an odd number of rounds.
+const WarpgroupProduct sound_warpgroups = in_warpgroups<128, 128, 2, 2, 4, 4, true, false>;
+constexpr FourMatrices sizes_for_faults{{2 * 2 * 128 + 1, 128 + 19, 5 * 64 + 21}, 64, 6 * 64};
 
 /// A product that sums its left factor's rows, too.
 struct SummingProduct {
@@ -254,7 +257,7 @@ struct SummingProduct {
 };
 template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool right_deep, int shares>
 constexpr SummingProduct with_sums{
-    {tile_rows, tile_columns, steps, cluster, false, right_deep, nullptr},
+    {tile_rows, tile_columns, 1, steps, cluster, false, right_deep, nullptr},
     shares,
     by_warpgroups_with_sums<tile_rows, tile_columns, down, steps, cluster, right_deep, shares>};
 const SummingProduct summing_products[] = {with_sums<128, 192, 2, 5, 2, false, 2>, with_sums<64, 128, 1, 4, 1, true, 1>,
@@ -277,8 +280,8 @@ inline std::vector<float> product_and_sums(const SummingProduct& p, const FourMa
 template <template <class> class DeviceArray>
 std::vector<float> product_and_sums_by(const SummingProduct& p, const FourMatrices& m) {
   DeviceArray<float> of_rows(static_cast<std::size_t>(4 * p.shares * m.each.rows));
-  std::vector<float> all =
-      product_by<DeviceArray>(p.product, m, warpgroup_threads + 32, [&](auto start, auto left, auto right, float* out) {
+  std::vector<float> all = product_by<DeviceArray>(
+      p.product, m, warpgroup_threads(1) + 32, [&](auto start, auto left, auto right, float* out) {
         start(p.kernel, left, right, out, of_rows.data(), m.each.rows, m.each.columns, m.from, m.to);
       });
   const std::vector<float> sums = of_rows.values();

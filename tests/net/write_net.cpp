@@ -23,18 +23,17 @@
 #include <iostream>
 #include <mutex>
 #include <set>
-#include <sstream>
 #include <thread>
 
 #include "codegen/cpu/file.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/header.hpp"
 #include "codegen/passes/subgraph.hpp"
+#include "odd_tiles.hpp"
 #include "tests/cuda/cuda_models.hpp"
 #include "tests/declared/models.hpp"
 #include "tests/kernels/generated_cases.hpp"
 #include "tests/onnx/row_models.hpp"
-#include "tests/paths.hpp"
 #include "tests/vq/rows.hpp"
 
 namespace tessera::test {
@@ -173,10 +172,8 @@ void add_cuda(std::vector<Job>& jobs, const CudaModel& model) {
 }
 
 Files emitted_in_odd_tiles(const codegen::DeclaredModel& deep) {
-  std::stringstream table;
-  table << std::ifstream(paths::odd_tiles).rdbuf();
   GeneratorOptions options = options_of(Precision::fp32);
-  options.tiles_of_cpu = table.str();
+  options.tiles_of_cpu = odd_tiles;
   return emitted(deep.trace("model"), options);
 }
 

@@ -27,7 +27,7 @@ struct Kernel {
     int size = 1;      ///< that a block has of them
     int together = 1;  ///< blocks
   } grid[3];
-  double resident = 0;  ///< blocks that an SM has at a time
+  double resident = 0;  ///< blocks that an SM has at a time, or tiles of one block whose teams take turns
   Linear operations, bytes;
   bool on_tensor_cores = false, by_warpgroups = false;
   int tile = 0;          ///< rows and columns that a block of a matrix product brings, together; 0: it is none

@@ -3,24 +3,27 @@
 /// 64, and a last step may go past `to` where both factors end. `left_third` and the like are the block's place in the
 /// factor's other two extents.
 ///
-/// Two warpgroups multiply, `down` of them below each other; a thread of one warp more brings the factors. Shared
-/// memory holds `steps` steps along the depth, each with a gate that opens when it is there and one that opens when all
-/// for whom this block brings something have multiplied it. Tiles that share rows are neighbours. Where a `cluster` is
-/// of two blocks, whose tiles lie below each other, each brings its rows and half of the columns for both; where it is
-/// of four, two by two, half of either.
+/// Two warpgroups are a team that multiplies a tile, `down` of them below each other; a thread of one warp more brings
+/// the factors. Two `teams` take turns, tile by tile (ping-pong): while one stores its tile the other multiplies the
+/// next, so that tensor cores do not wait for what becomes of the sums. Shared memory holds `steps` steps along the
+/// depth, each with a gate that opens when it is there and one that opens when all for whom this block brings something
+/// have multiplied it. Tiles that share rows are neighbours. Where a `cluster` is of two blocks, whose tiles lie below
+/// each other, each brings its rows and half of the columns for both; where it is of four, two by two, half of either.
 ///
 /// Blocks along x share the tiles, one after the other, so that the next tile's factors come while this one is stored;
 /// no more of them are started than find room at once (launch_warpgroups).
-constexpr int warpgroup_depth = 64;                   ///< of a step: a line of 128 bytes
-constexpr int multiplying = 256;                      ///< threads
-constexpr int warpgroup_threads = multiplying + 32;   ///< of a block; with a warp more where rows are summed
+constexpr int warpgroup_depth = 64;  ///< of a step: a line of 128 bytes
+constexpr int team_threads = 256;
+/// Of a block; with a warp more where rows are summed.
+constexpr int warpgroup_threads(int teams) { return teams * team_threads + 32; }
 constexpr int square_rows = 16, square_columns = 32;  ///< of sums that a warp stores at once
 constexpr int warpgroup_factor_bytes(int tile_rows, int tile_columns, int steps) {
   return steps * (tile_rows + tile_columns) * warpgroup_depth * static_cast<int>(sizeof(bf16));
 }
-constexpr int warpgroup_product_bytes(int tile_rows, int tile_columns, int steps) {
-  const int squares = multiplying / 32 * square_rows * square_columns * static_cast<int>(sizeof(real));
-  return warpgroup_factor_bytes(tile_rows, tile_columns, steps) + squares + 2 * steps * static_cast<int>(sizeof(Gate));
+constexpr int warpgroup_product_bytes(int tile_rows, int tile_columns, int teams, int steps) {
+  const int squares = teams * team_threads / 32 * square_rows * square_columns * static_cast<int>(sizeof(real));
+  const int gates = 2 * steps + (teams > 1 ? teams : 0);
+  return warpgroup_factor_bytes(tile_rows, tile_columns, steps) + squares + gates * static_cast<int>(sizeof(Gate));
 }
 
 /// Of shared memory in lines of 128 bytes, as copy_box writes it: a PTX matrix descriptor. `leading`: bytes from 64
@@ -52,40 +55,40 @@ struct BoxesOf {
   }
 };
 
-/// Sums along the depth of the left factor's rows of a tile, by one warp, whose left factor is ones. Lines run across
-/// the depth. Each row of the sums is the same.
+/// Sums along the depth of the left factor's rows of a tile, by one warp, of which each lane has some neighbours. Lines
+/// run across the depth. It adds, and leaves the tensor cores to those who multiply.
 template <int tile_rows>
 struct RowSums {
-  static constexpr int box = warpgroup_depth * 64;
-  real sums[tile_rows / 8][4];
+  static constexpr int box = warpgroup_depth * 64, of_lane = tile_rows / 32;
+  static_assert(of_lane % 2 == 0 && of_lane <= 8);
+  real sums[of_lane];
 
   TESSERA_DEVICE void begin() {
     TESSERA_UNROLL
-    for (int i = 0; i < tile_rows / 8 * 4; ++i) sums[i / 4][i % 4] = 0;
+    for (int i = 0; i < of_lane; ++i) sums[i] = 0;
   }
   TESSERA_DEVICE void add(const bf16* tile, int lane) {
-    constexpr std::uint32_t ones[4] = {0x3f803f80, 0x3f803f80, 0x3f803f80, 0x3f803f80};
-    TESSERA_UNROLL
-    for (int depth = 0; depth < warpgroup_depth; depth += 16) {
+    const int row = lane * of_lane;
+    const bf16* const here = tile + row / 64 * box + row % 8;
+    TESSERA_ROLLED
+    for (int depth = 0; depth < warpgroup_depth; depth += 8) {
       TESSERA_UNROLL
-      for (int row = 0; row < tile_rows; row += 16) {
-        const int line = depth + lane / 8 % 2 * 8 + lane % 8, eight = row % 64 / 8 + lane / 16;
-        std::uint32_t right[4];  // as copy_box swizzles them
-        load_matrices_transposed(right, tile + row / 64 * box + line * 64 + (eight ^ (lane % 8)) * 8);
-        multiply_add(sums[row / 8], ones, right);
-        multiply_add(sums[row / 8 + 1], ones, right + 2);
+      for (int line = 0; line < 8; ++line) {
+        const bf16* const there = here + (depth + line) * 64 + (row % 64 / 8 ^ line) * 8;  // as copy_box swizzles them
+        TESSERA_UNROLL
+        for (int i = 0; i < of_lane; i += 2) {
+          const Pair two = load_pair(there + i);
+          sums[i] += two.first;
+          sums[i + 1] += two.second;
+        }
       }
     }
   }
-  /// store(row of the tile, sum), by one lane for each row.
+  /// store(row of the tile, sum).
   template <class Store>
   TESSERA_DEVICE void store_all(int lane, Store store) const {
     TESSERA_UNROLL
-    for (int i = 0; i < tile_rows / 8; ++i) {
-      if (lane / 4 != i % 8) continue;
-      store(i * 8 + lane % 4 * 2, sums[i][0]);
-      store(i * 8 + lane % 4 * 2 + 1, sums[i][1]);
-    }
+    for (int i = 0; i < of_lane; ++i) store(lane * of_lane + i, sums[i]);
   }
 };
 
@@ -96,33 +99,37 @@ struct StoreNothing {
 /// Where `shares` is not 0, a warp more sums each row of the left factor, whose lines run across the depth: the first
 /// `shares` of the tiles with the same rows each sum some of the steps, for store_sum(which of them, row, sum). So many
 /// pairs at once are loaded before the first of them is stored: fewer where each takes many registers.
-template <int tile_rows, int tile_columns, int down, int steps, int cluster, bool left_deep, bool right_deep,
+template <int tile_rows, int tile_columns, int down, int teams, int steps, int cluster, bool left_deep, bool right_deep,
           int shares = 0, int pairs_at_once = 4, class Store, class StoreSum = StoreNothing>
 TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, const CUtensorMap& left, int left_third,
                                       int left_fourth, const CUtensorMap& right, int right_third, int right_fourth,
                                       Store store, StoreSum store_sum = {}) {
 #if TESSERA_WARPGROUPS
   constexpr int my_rows = tile_rows / down, my_columns = tile_columns * down / 2, parts = my_rows / 64;
+  constexpr int of_team = team_threads / 32, of_teams = teams * of_team;  // warps
   constexpr int right_at = tile_rows * warpgroup_depth, step = (tile_rows + tile_columns) * warpgroup_depth;
-  static_assert(shares == 0 || (!left_deep && cluster <= 2));  // by whom rows are summed, they are brought
+  static_assert(shares == 0 ||
+                (!left_deep && cluster <= 2 && teams == 1));  // by whom rows are summed, they are brought
   static_assert(my_rows % 64 == 0 && my_columns % square_columns == 0);
   constexpr int across = cluster > 2 ? 2 : 1, over = cluster / across;  // blocks of a cluster
   using OfLeft = BoxesOf<tile_rows, left_deep, across>;
   using OfRight = BoxesOf<tile_columns, right_deep, over>;
   bf16* const factors = shared_tiles<bf16>();  // [steps, tile_rows and tile_columns, warpgroup_depth]
   real* const squares = reinterpret_cast<real*>(factors + steps * step);  // one for each warp that multiplies
-  Gate* const full = reinterpret_cast<Gate*>(squares + multiplying / 32 * square_rows * square_columns);
+  Gate* const full = reinterpret_cast<Gate*>(squares + of_teams * square_rows * square_columns);
   Gate* const empty = full + steps;
+  Gate* const turns = empty + steps;  // one for each team, which opens when the other one has begun its last step
   const int warp = same_in_warp(thread_x() / 32);  // descriptors and roles are a warp's
-  if (thread_x() == multiplying) {
+  if (thread_x() == of_teams * 32) {
     prefetch_map(left);
     prefetch_map(right);
   }
   if (thread_x() == 0) {
     for (int i = 0; i < steps; ++i) {
       gate_begin(full + i, 1);
-      gate_begin(empty + i, (across + over - 1) * multiplying / 32 + (shares > 0));
+      gate_begin(empty + i, (across + over - 1) * of_team + (shares > 0));
     }
+    for (int i = 0; teams > 1 && i < teams; ++i) gate_begin(turns + i, of_team);
     asynchronous_fence();
   }
   barrier_of_gates<cluster>();  // the gates are there
@@ -138,7 +145,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
   const auto column_of = [=](int at) { return at % beside * cluster_columns + across_at * tile_columns; };
   const int lane = thread_x() % 32;
   int place = 0;  // of the step
-  if (warp == multiplying / 32) {
+  if (warp == of_teams) {
     int parity = 1;
     for (int at = block_x() / cluster; lane == 0 && at < tiles; at += blocks_x() / cluster) {
       const int first_row = row_of(at), first_column = column_of(at);
@@ -153,7 +160,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
         parity ^= place == 0;
       }
     }
-  } else if (shares > 0 && warp > multiplying / 32) {
+  } else if (shares > 0 && warp > of_teams) {
     int parity = 0;
     for (int at = block_x() / cluster; at < tiles; at += blocks_x() / cluster) {
       const int first_row = row_of(at), share = at % beside;
@@ -173,17 +180,30 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
       });
     }
   } else {
-    const int my_row = warp / 4 % down * my_rows, my_column = warp / 4 / down * my_columns;
+    const int team = warp / of_team, in_team = warp / 4 % 2;
+    const int my_row = in_team % down * my_rows, my_column = in_team / down * my_columns;
     real* const square = squares + warp * square_rows * square_columns;
     const auto give_back = [=](int behind) {
       if (of_mine >> lane & 1) gate_arrive<cluster>(empty + (behind == 0 ? steps : behind) - 1, lane);
     };
-    int parity = 0;
-    for (int at = block_x() / cluster; at < tiles; at += blocks_x() / cluster) {
+    int parity = 0, turn = team == 0;
+    const auto pass_over = [&] {  // the steps of the other team's tile
+      if constexpr (teams == 1) return;
+      const int there = place + (to - from + warpgroup_depth - 1) / warpgroup_depth;
+      parity ^= there / steps % 2;
+      place = there % steps;
+    };
+    if (team > 0) pass_over();
+    const int together = blocks_x() / cluster;  // tiles that are multiplied at once, or by turns
+    for (int at = block_x() / cluster + team * together; at < tiles; at += teams * together) {
       const int first_row = row_of(at), first_column = column_of(at);
       real sums[parts][my_columns / 2];
       TESSERA_UNROLL
       for (int i = 0; i < parts * my_columns / 2; ++i) sums[i / (my_columns / 2)][i % (my_columns / 2)] = 0;
+      if constexpr (teams > 1) {
+        gate_wait(turns + team, turn);
+        turn ^= 1;
+      }
       for (int begin = from; begin < to; begin += warpgroup_depth) {
         gate_wait(full + place, parity);
         const bf16* const tile = factors + place * step;
@@ -202,8 +222,10 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
         place = place + 1 == steps ? 0 : place + 1;
         parity ^= place == 0;
       }
+      if (teams > 1 && lane == 0) gate_arrive<1>(turns + (1 - team), 0);
       multiplications_wait<0>();
       if (from < to) give_back(place);
+      pass_over();
 
       // Through shared memory, so that neighbouring lanes store neighbouring columns: a warp by itself, square by
       // square. Eights of columns change places by the row, so that what is written at once lies in different banks.

@@ -269,12 +269,12 @@ void launch_clusters_named(const char* name, void (*kernel)(Parameters...), int 
       stream, [=] { tessera::cuda_host::run(name, grid, block, shared_bytes, [=] { kernel(arguments...); }, size); });
 }
 #define launch_clusters(kernel, ...) launch_clusters_named(#kernel, kernel, __VA_ARGS__)
-/// As if there were room for half of the clusters: some blocks have more tiles than one.
+/// As if there were room for a third of the clusters: some blocks have more tiles than one.
 template <class... Parameters, class... Arguments>
 void launch_warpgroups_named(const char* name, void (*kernel)(Parameters...), int cluster, dim3 grid, dim3 block,
                              std::size_t shared_bytes, Stream stream, Arguments... arguments) {
   const unsigned size = static_cast<unsigned>(cluster), clusters = (grid.x + size - 1) / size * grid.y;
-  launch_clusters_named(name, kernel, cluster, dim3((clusters + 1) / 2 * size, 1, grid.z), block, shared_bytes, stream,
+  launch_clusters_named(name, kernel, cluster, dim3((clusters + 2) / 3 * size, 1, grid.z), block, shared_bytes, stream,
                         arguments...);
 }
 #define launch_warpgroups(kernel, ...) launch_warpgroups_named(#kernel, kernel, __VA_ARGS__)
