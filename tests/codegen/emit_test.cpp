@@ -14,6 +14,7 @@
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
 #include "models/vit_relpos.hpp"
+#include "tests/codegen/support/refusal.hpp"
 #include "tests/codegen/support/sketch.hpp"
 #include "tests/models/forward_only_models.hpp"
 #include "tests/models/golden_variants.hpp"
@@ -91,12 +92,7 @@ std::string why_no_library(const graph::Graph& graph, bool embedding) {
   options.isas = {"scalar"};
   options.library = true;
   options.embedding = embedding;
-  try {
-    codegen::generate(graph, options);
-  } catch (const codegen::Error& error) {
-    return error.what();
-  }
-  return "";
+  return refusal(graph, options);
 }
 
 TEST(Emit, RefusesToEmbedWhereNoLinearMapReadsARow) {

@@ -7,6 +7,7 @@
 #include "codegen/error.hpp"
 #include "dsl/trace.hpp"
 #include "models/vit_notebook.hpp"
+#include "tests/codegen/support/refusal.hpp"
 #include "tests/codegen/support/sketch.hpp"
 #include "tests/recipes/recipes.hpp"
 
@@ -17,24 +18,15 @@ using codegen::GeneratorOptions;
 using graph::NodeId;
 using graph::Op;
 
-std::string refusal(Sketch& s) {
-  try {
-    codegen::generate(s.graph, {});
-  } catch (const codegen::Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
   Sketch fixed;
   fixed.graph.name = "tiny";
   const NodeId images = fixed.input("images", {fixed.B, fixed.I});
   fixed.value("outputs", images);
   fixed.loss(fixed.b.reduce(graph::Op::reduce_sum, images, {0, 1}));
-  EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to train");
+  EXPECT_EQ(refusal(fixed.graph), "the model tiny has no parameters: there is nothing to train");
   std::erase_if(fixed.graph.outputs, [](const graph::Output& o) { return o.kind == graph::Output::Kind::loss; });
-  EXPECT_EQ(refusal(fixed), "the model tiny has no parameters: there is nothing to load");
+  EXPECT_EQ(refusal(fixed.graph), "the model tiny has no parameters: there is nothing to load");
 
   Sketch looking;
   looking.graph.name = "tiny";
@@ -44,7 +36,7 @@ TEST(Emit, RefusesAModelWithoutParametersOrWhoseOutputsDependOnTheLabels) {
   const NodeId sum = looking.b.add(x, rows);
   looking.value("outputs", sum);
   looking.loss(looking.b.reduce(graph::Op::reduce_sum, sum, {0, 1}));
-  EXPECT_EQ(refusal(looking), "the outputs of tiny depend on the labels, which are there for the loss only");
+  EXPECT_EQ(refusal(looking.graph), "the outputs of tiny depend on the labels, which are there for the loss only");
 }
 
 TEST(Emit, RefusesAParameterThatIsNotUsed) {
@@ -56,7 +48,8 @@ TEST(Emit, RefusesAParameterThatIsNotUsed) {
   unused.value("outputs", x);
   const NodeId y = unused.b.multiply(x, unused.b.broadcast(scale, {unused.B, unused.I}, {1}));
   unused.loss(unused.b.reduce(Op::reduce_sum, y, {0, 1}));
-  EXPECT_EQ(refusal(unused), "no gradient reaches head.bias: what it computes is not used on the way to the loss");
+  EXPECT_EQ(refusal(unused.graph),
+            "no gradient reaches head.bias: what it computes is not used on the way to the loss");
 }
 
 /// What is said of a model of two layers, once something about it is changed.
@@ -67,12 +60,7 @@ std::string refusal_of(const Change& change) {
   change(g);
   GeneratorOptions options;
   options.isas = {"scalar"};
-  try {
-    codegen::generate(g, options);
-  } catch (const codegen::Error& error) {
-    return error.what();
-  }
-  return "";
+  return refusal(g, options);
 }
 
 TEST(Emit, RefusesNamesThatAnEmittedFileWouldHaveToEscape) {
