@@ -151,13 +151,14 @@ constexpr WarpgroupProduct in_warpgroups{
 
 /// Every tile of codegen/cuda/tile.cpp, and every way to store a factor.
 const WarpgroupProduct warpgroup_products[] = {
-    in_warpgroups<128, 256, 2, 1, 4, 1, true, true>,   in_warpgroups<256, 128, 2, 1, 4, 1, false, false>,
-    in_warpgroups<128, 192, 2, 1, 5, 1, true, false>,  in_warpgroups<128, 128, 2, 2, 6, 1, false, true>,
-    in_warpgroups<128, 64, 2, 1, 4, 1, true, true>,    in_warpgroups<64, 256, 1, 1, 5, 1, false, false>,
-    in_warpgroups<64, 128, 1, 1, 4, 1, true, false>,   in_warpgroups<128, 256, 2, 1, 4, 2, false, true>,
-    in_warpgroups<128, 192, 2, 1, 5, 2, true, true>,   in_warpgroups<128, 128, 2, 2, 6, 2, true, false>,
-    in_warpgroups<128, 64, 2, 1, 4, 2, false, false>,  in_warpgroups<64, 128, 1, 1, 4, 2, true, true>,
-    in_warpgroups<128, 128, 2, 2, 6, 4, false, false>, in_warpgroups<128, 64, 2, 1, 4, 4, true, false>};
+    in_warpgroups<128, 256, 2, 1, 4, 1, true, true>,  in_warpgroups<256, 128, 2, 1, 4, 1, false, false>,
+    in_warpgroups<128, 192, 2, 1, 5, 1, true, false>, in_warpgroups<128, 128, 2, 2, 6, 1, false, true>,
+    in_warpgroups<128, 64, 2, 1, 4, 1, true, true>,   in_warpgroups<64, 256, 1, 1, 5, 1, false, false>,
+    in_warpgroups<64, 128, 1, 1, 4, 1, true, false>,  in_warpgroups<128, 256, 2, 1, 4, 2, false, true>,
+    in_warpgroups<128, 192, 2, 1, 5, 2, true, true>,  in_warpgroups<128, 128, 2, 2, 6, 2, true, false>,
+    in_warpgroups<128, 64, 2, 1, 4, 2, false, false>, in_warpgroups<64, 128, 1, 1, 4, 2, true, true>,
+    in_warpgroups<128, 128, 2, 2, 6, 4, true, true>,  in_warpgroups<128, 128, 2, 2, 6, 4, false, false>,
+    in_warpgroups<128, 64, 2, 1, 4, 4, true, false>,  in_warpgroups<128, 128, 2, 1, 6, 2, true, false>};
 
 /// Four groups of matrices, of which each is numbered a little higher than the one before it.
 struct FourMatrices {
