@@ -76,4 +76,16 @@ struct ShapeError {
 template <class Problem>
 using Refusal = ShapeError<problem_sentence<Problem>>;
 
+/// What a model was asked to be, or, where Problem has something to say, what can be in its place: members that are
+/// made of it then make no errors of their own.
+template <class Problem, auto asked, decltype(asked) instead>
+inline constexpr auto checked = [] {
+  if constexpr (!fits<Problem>) {
+    Refusal<Problem>::poison();
+    return instead;
+  } else {
+    return asked;
+  }
+}();
+
 }  // namespace tessera

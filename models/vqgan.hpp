@@ -13,13 +13,14 @@
 
 namespace tessera::models {
 
-/// Integers, one a level or one a place where something stands: {1, 1, 2}.
+/// Integers, one a level or one a place where something stands: {1, 1, 2}. Of more than eight only their count is kept.
 struct VqganLevels {
   int count = 0;
   std::array<int, 8> values{};
 
   constexpr VqganLevels(std::initializer_list<int> all) {
-    for (const int value : all) values.at(static_cast<std::size_t>(count++)) = value;
+    for (const int value : all)
+      if (count++ < 8) values.at(static_cast<std::size_t>(count - 1)) = value;
   }
   constexpr int operator[](int i) const { return values.at(static_cast<std::size_t>(i)); }
   constexpr bool has(int value) const {
@@ -29,7 +30,8 @@ struct VqganLevels {
   }
 };
 
-/// What can differ from one to another. The defaults are those of the published f16 models of 256x256 pixels.
+/// What can differ from one to another. The defaults are those of the published f16 models of 256x256 pixels. Sentence:
+/// [vqgan-spec].
 struct VqganSpec {
   DownAcross image = 256;  ///< height and width
   std::int64_t channels = 3;
@@ -47,7 +49,43 @@ struct VqganSpec {
   constexpr std::int64_t width(int level) const { return ch * mult[level]; }
 };
 
-/// The blocks of one spec: maps are [B, C, height, width].
+namespace detail {
+
+/// What of a VqganSpec is none, or too many.
+template <VqganSpec S>
+struct VqganSpecProblem {
+  constexpr Text operator()() const {
+    Text t;
+    const auto has = [&](std::int64_t count, const char* what) {
+      if (count < 1 && t.size == 0) t.put("a VQGAN has ").put(count).put(" ").put(what).put(", needs at least 1");
+    };
+    has(S.image.down, "rows of pixels");
+    has(S.image.across, "columns of pixels");
+    has(S.channels, "channels");
+    has(S.ch, "channels behind its first convolution");
+    has(S.blocks, "blocks of a level");
+    has(S.z, "channels that are encoded");
+    has(S.dim, "numbers of a code");
+    has(S.codes, "codes");
+    has(S.groups, "groups of a norm");
+    has(S.mult.count, "levels");
+    for (const int levels : {S.mult.count, S.attention.count})
+      if (levels > 8 && t.size == 0) t.put("a VQGAN has ").put(std::int64_t{levels}).put(" levels, needs at most 8");
+    for (int level = 0; t.size == 0 && level < S.mult.count; ++level) {
+      if (S.mult[level] > 0) continue;
+      t.put("level ").put(std::int64_t{level}).put(" of a VQGAN, counted from 0, has ");
+      t.put(std::int64_t{S.mult[level]}).put(" times the channels of its first convolution, needs at least 1");
+    }
+    if (t.size) t.put(" [vqgan-spec]");
+    return t;
+  }
+};
+
+template <VqganSpec S>
+inline constexpr VqganSpec checked_spec =
+    checked<VqganSpecProblem<S>, S,
+            VqganSpec{.image = 256, .ch = 1, .mult = {1}, .blocks = 1, .z = 1, .dim = 1, .codes = 1, .groups = 1}>;
+
 template <VqganSpec S>
 struct VqganParts {
   static constexpr double epsilon = 1e-6;  // of every norm
@@ -284,9 +322,11 @@ struct VqganParts {
         return commitment * beta + codebook;
     }
   };
+
+  using QuantConv = Conv1x1<S.z, S.dim>;      // from what is encoded to codes
+  using PostQuantConv = Conv1x1<S.dim, S.z>;  // and back
 };
 
-/// The axes that all programs of one spec share.
 template <VqganSpec S>
 struct VqganAxes {
   static constexpr auto B = axis<"B">;  // the batch, known when the program runs
@@ -296,6 +336,16 @@ struct VqganAxes {
   static constexpr auto T = axis<"T", GH * GW>;                                       // tokens
   using Images = Tensor<B, Constant<S.channels>{}, scale * GH, scale * GW>;
 };
+
+}  // namespace detail
+
+/// The blocks of one spec: maps are [B, C, height, width].
+template <VqganSpec S>
+using VqganParts = detail::VqganParts<detail::checked_spec<S>>;
+
+/// The axes that all programs of one spec share.
+template <VqganSpec S>
+using VqganAxes = detail::VqganAxes<detail::checked_spec<S>>;
 
 /// Images in [-1, 1] -> the same through tokens: encoder, nearest codes, decoder. Keys are those of published
 /// checkpoints.
@@ -307,8 +357,8 @@ struct VqganReconstruct : Module {
   typename Parts::Encoder encoder;
   typename Parts::Decoder decoder;
   typename Parts::VectorQuantizer quantize;
-  typename Parts::template Conv1x1<S.z, S.dim> quant_conv;
-  typename Parts::template Conv1x1<S.dim, S.z> post_quant_conv;
+  typename Parts::QuantConv quant_conv;
+  typename Parts::PostQuantConv post_quant_conv;
   TESSERA_MEMBERS(VqganReconstruct, encoder, decoder, quantize, quant_conv, post_quant_conv)
 
   typename Axes::Images forward(typename Axes::Images images) const {
@@ -324,7 +374,7 @@ struct VqganEncode : Module {
 
   typename Parts::Encoder encoder;
   typename Parts::VectorQuantizer quantize;
-  typename Parts::template Conv1x1<S.z, S.dim> quant_conv;
+  typename Parts::QuantConv quant_conv;
   TESSERA_MEMBERS(VqganEncode, encoder, quantize, quant_conv)
 
   Tensor<Axes::B, Axes::T> forward(typename Axes::Images images) const {
@@ -340,7 +390,7 @@ struct VqganDecode : Module {
 
   typename Parts::Decoder decoder;
   typename Parts::VectorQuantizer quantize;
-  typename Parts::template Conv1x1<S.dim, S.z> post_quant_conv;
+  typename Parts::PostQuantConv post_quant_conv;
   TESSERA_MEMBERS(VqganDecode, decoder, quantize, post_quant_conv)
 
   typename Axes::Images forward(Tensor<Axes::B, Axes::T> tokens) const {

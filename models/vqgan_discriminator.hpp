@@ -138,6 +138,19 @@ struct DiscriminatorSpec {
 
 namespace vqgan {
 
+/// What of a DiscriminatorSpec is none.
+template <DiscriminatorSpec S>
+struct DiscriminatorProblem {
+  constexpr Text operator()() const {
+    Text t;
+    if (S.filters < 1)
+      t.put("a discriminator has ").put(S.filters).put(" filters, needs at least 1 [vqgan-spec]");
+    else if (S.layers < 0)
+      t.put("a discriminator has ").put(std::int64_t{S.layers}).put(" layers, needs at least 0 [vqgan-spec]");
+    return t;
+  }
+};
+
 template <class, class>
 struct Joined;
 template <class... A, class... B>
@@ -184,10 +197,13 @@ struct DiscriminatorLayers {
 }  // namespace vqgan
 
 /// PatchGAN (Isola et al. 2017, arXiv 1611.07004, section 3.2.2): images [B, C, height, width] to logits [B, 1,
-/// height', width'], one a patch. An image that is too small for its layers is the sentence [convolution-size].
+/// height', width'], one a patch. Sentences: [vqgan-spec]; an image too small for its
+/// layers, [convolution-size].
 template <DiscriminatorSpec S>
 struct NLayerDiscriminator : Module {
-  typename vqgan::DiscriminatorLayers<S>::type main;
+  static constexpr DiscriminatorSpec checked_spec =
+      checked<vqgan::DiscriminatorProblem<S>, S, DiscriminatorSpec{.channels = S.channels, .layers = 0}>;
+  typename vqgan::DiscriminatorLayers<checked_spec>::type main;
   TESSERA_MEMBERS(NLayerDiscriminator, main)
 
   template <AnyTensor X>

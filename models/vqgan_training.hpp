@@ -31,8 +31,11 @@ struct VqganTrainingSpec {
 /// What stands under `loss` in a checkpoint; called, the discriminator's logits.
 template <VqganTrainingSpec S, Statistics statistics>
 struct VqganLoss : Module {
-  NLayerDiscriminator<DiscriminatorSpec{
-      .channels = S.vqgan.channels, .filters = S.filters, .layers = S.layers, .norm = S.norm, .statistics = statistics}>
+  NLayerDiscriminator<DiscriminatorSpec{.channels = detail::checked_spec<S.vqgan>.channels,
+                                        .filters = S.filters,
+                                        .layers = S.layers,
+                                        .norm = S.norm,
+                                        .statistics = statistics}>
       discriminator;
   If<(S.perceptual_weight > 0), Frozen<Lpips<S.vgg>>> perceptual_loss;
   TESSERA_MEMBERS(VqganLoss, discriminator, perceptual_loss)
@@ -53,8 +56,8 @@ struct VqganPhase : Module {
   typename Parts::Encoder encoder;
   typename Parts::Decoder decoder;
   typename Parts::VectorQuantizer quantize;
-  typename Parts::template Conv1x1<S.vqgan.z, S.vqgan.dim> quant_conv;
-  typename Parts::template Conv1x1<S.vqgan.dim, S.vqgan.z> post_quant_conv;
+  typename Parts::QuantConv quant_conv;
+  typename Parts::PostQuantConv post_quant_conv;
   VqganLoss<S, statistics> loss;
 
   static constexpr Recipe trained(int which, Optimizer optimizer) {

@@ -495,6 +495,7 @@ void draw_tokens(const Vqgan& m, const fs::path& from, const Floats& parameters,
   if (given.shape.size() > 1 && elements(given.shape) != given.shape[0] * positions(m))
     fail(from.string(), " holds images of ", elements(given.shape) / std::max<std::int64_t>(given.shape[0], 1),
          " tokens, and those of ", m.name, " are of ", positions(m));
+  if (given.is_real()) fail(from.string(), ": tokens are of type ", given.dtype, ", and I64, I32 or U8 is needed");
   const std::vector<std::int64_t> tokens = given.integers();
   std::vector<std::int32_t> narrow;
   for (const std::int64_t token : tokens)

@@ -23,10 +23,14 @@ constexpr void put_group_norm(Text& t, const Dim& groups, const Dim& channels) {
 constexpr Text groups_problem(const Dim& groups, const Dim& channels) {
   Text t;
   const bool known = groups.known() && channels.known();
-  if (known && channels.value() % groups.value() == 0) return t;
+  if (known && groups.value() > 0 && channels.value() % groups.value() == 0) return t;
   put_group_norm(t, groups, channels);
   if (!known) {
     t.put(" needs sizes that are known when the program is compiled [dim-unknown]");
+    return t;
+  }
+  if (groups.value() < 1) {
+    t.put(": there is at least one [group-norm-groups]");
     return t;
   }
   std::int64_t fewer = groups.value();

@@ -118,7 +118,7 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
   const TemporaryFolder folder;
   const std::string out = folder / "run";
   ASSERT_EQ(sample({"import", trained / "vqgan.safetensors", "--out", out}).code, 0);
-  const auto decode = [&](const Shape& shape, const std::vector<std::int64_t>& tokens) {
+  const auto decode = [&](const Shape& shape, const auto& tokens) {
     Safetensors file;
     file.tensors["tokens"] = Tensor::of(shape, tokens);
     write_safetensors(folder / "tokens.safetensors", file);
@@ -136,6 +136,10 @@ TEST(VqganDigits, WhatDoesNotFitIsASentence) {
   EXPECT_EQ(grid.code, 1);
   EXPECT_EQ(grid.err, "vqgan_digits: " + (folder / "tokens.safetensors").string() +
                           " holds images of 2 tokens, and those of vqgan_digits are of 49\n");
+  const Result reals = decode({1, 49}, std::vector<float>(49, 1));
+  EXPECT_EQ(reals.code, 1);
+  EXPECT_EQ(reals.err, "vqgan_digits: " + (folder / "tokens.safetensors").string() +
+                           ": tokens are of type F32, and I64, I32 or U8 is needed\n");
   EXPECT_FALSE(fs::exists(folder / "sheet.png"));
   EXPECT_EQ(sample({"train", "--resume", "--out", folder / "none"}).code, 1);
   const std::string elsewhere = folder / "gpu";
