@@ -412,16 +412,15 @@ Emitted Emitter::attention_gradient(const Launch& l) {
     k.locals_[0] = name("delta");
     body.push_back(tree::give(k.evaluate(body, a.change)));
   });
-  // Not by eight: transposing would spill where 416 threads have 128 registers each.
   const auto store = [&](const std::string& which, const Part& product, const std::optional<Part>& copy, bool of_rows) {
     const Part& part = copy ? *copy : product;
     add_storing(part, [&](Emitter& k) {
       const FlatIndex line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
                       column = k.fuse({part.axes.width}, "column");
       if (!copy)
-        return k.store_function(which, {line, column}, k.stores_of_sum(), {}, false,
+        return k.store_function(which, {line, column}, k.stores_of_sum(), {}, true,
                                 [&](const std::string& sum) { k.begin_sum(sum); });
-      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, false,
+      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, true,
                               [&](const std::string& sum) {
                                 k.begin({part.loaded});
                                 k.take(part.loaded, name(sum));

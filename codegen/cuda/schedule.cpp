@@ -368,9 +368,10 @@ Launch Scheduler::of_attention_backward() const {
   Launch l = fresh(Launch::Form::attention_backward);
   l.recomputes = a.again.has_value();
   const Extent groups = mixed.points(a.mixed.axes.groups);
-  const std::int64_t tiles = ceiling(a.rows, tile), padded = tiles * tile * a.most_keys;
-  const std::int64_t bytes = 2 * (2 * a.most_keys * a.width + 4 * tile * a.width + a.most_keys * tile) +
-                             a.most_keys * 8 + ceiling(a.most_keys, tile) * tile * 8;
+  const std::int64_t tiles = ceiling(a.rows, tile), padded_rows = ceiling(a.rows, tile / 2) * (tile / 2),
+                     padded = padded_rows * a.most_keys;  // the last tile may be half a one
+  const std::int64_t bytes = 2 * (2 * a.most_keys * a.width + 6 * tile * a.width + a.most_keys * tile) +
+                             a.most_keys * 16 + ceiling(a.most_keys, tile) * tile * 8;
   l.threads = static_cast<int>(a.most_keys * 2);
   // Of the widest a thread needs more than the 128 registers that 512 threads at once leave it, where it can have them.
   const int at_once = a.width >= 64 ? 384 : 512;
@@ -390,12 +391,12 @@ Launch Scheduler::of_attention_backward() const {
   constexpr double multiply_adds = 1340, of_a_barrier = 40;
   const double of_a_change = a.again ? 34 : 25;
   CtaTile whole;
-  whole.rows = static_cast<int>(tiles * tile);
+  whole.rows = static_cast<int>(padded_rows);
   whole.columns = static_cast<int>(a.most_keys);
   const std::int64_t once_more = (passes - 1) * padded * (a.again ? 2 : 1);
   l.latency =
       exposed_latency(whole, {0, 0, 0, 0, static_cast<double>(passes) * of_a_change}) +
-      static_cast<double>(3 * passes * tiles) * of_a_barrier +
+      static_cast<double>(2 * passes * tiles) * of_a_barrier +
       static_cast<double>(((padded - a.rows * a.keys) * (a.again ? 5 : 4) + once_more) * a.width) / multiply_adds;
   return l;
 }

@@ -132,13 +132,16 @@ bool gives_gradients(const HeadGradient& a) {
 }
 
 /// Whether p, made again, has the bits of the p that forward gives, rounded, and whether all gradients have those of
-/// the ones that are made of it from memory.
+/// the ones that are made of it from memory. Every fourth row's scores are so low that a score of 0, as a key past the
+/// end has, would overflow.
 template <template <class> class DeviceArray>
 bool gives_the_same_again(const HeadAgain& again) {
   const HeadGradient& a = again.stored;
   const int line = a.width + 8;
   const auto lines = [&](int count, int seed) {
     return lines_of(count, a.width, line, [&](int i, int k) {
+      if (k == 0 && seed == 1 && i % 4 == 3) return -64.0f;
+      if (k == 0 && seed == 2) return 8.0f;
       return static_cast<float>((i * 37 + k * 11 + i * k % 13 + seed * 4) % 15 - 7) / 8;
     });
   };

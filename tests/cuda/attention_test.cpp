@@ -145,8 +145,8 @@ TEST(CudaPrediction, ABlockOfAttentionsGradientMultipliesNothingWhileItChangesSc
   EXPECT_EQ(row[1], 768);
   EXPECT_NEAR(row[2], 768 / 132., 0.01);
   EXPECT_NEAR(row[3], 1e-9 * 768 * 197 * 197 * (4 * 2 * 64 + 5), 0.02);
-  // Seven tiles of 32 rows and 208 keys: 25 instructions for each of their scores, 128 in a cycle.
-  const double alone = 1000 + 224 * 208 * 25 / 128. + 21 * 40 + (224 * 208 - 197 * 197) * 4 * 64 / 1340.;
+  // Six tiles of 32 rows and 208 keys, and half a one: 25 instructions for each of their scores, 128 in a cycle.
+  const double alone = 1000 + 208 * 208 * 25 / 128. + 14 * 40 + (208 * 208 - 197 * 197) * 4 * 64 / 1340.;
   const double multiplied = 6 * 132 / 768. * row[3] * 1e9 / 620e12 * 1e6;
   EXPECT_NEAR(row[5], multiplied + 6 * alone / 1750 + 2, 0.5);
 }

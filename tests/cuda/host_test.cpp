@@ -272,7 +272,7 @@ TEST(CudaHost, AttentionsProbabilitiesMadeAgainAndTheirGradientsHaveTheSameBitsW
   EXPECT_EQ(tessera::cuda_host::bank_conflicts(), conflicts);
 }
 TEST(CudaHost, EveryFaultPlantedWhereProbabilitiesAreMadeAgainIsFound) {
-  HeadAgain a = again_of<48, 32>(41, 37);
+  HeadAgain a = again_of<80, 32>(77, 69);  // a tile is brought over one that was read
   ASSERT_EQ(right_runs_of(a), 8u);
   for (const auto& fault : planted_in_again) {
     a.kernel = fault.kernel;

@@ -17,7 +17,11 @@ constexpr int attention_bytes(int warps, int most_keys, int width) {
 /// for.
 template <int lines, int width, int block, class Factor>
 TESSERA_DEVICE void bring_lines(bf16* tile, int first, int count, Factor factor, int thread = thread_x()) {
-  for (int at = thread; at < lines * (width / 8); at += block) {
+  constexpr int all = lines * (width / 8);
+  TESSERA_UNROLL
+  for (int begin = 0; begin < all; begin += block) {  // so many times: known, however many threads there are
+    const int at = begin + thread;
+    if (begin + block > all && at >= all) continue;
     const int line = at / (width / 8), place = at % (width / 8) * 8;
     copy_async(tile + swizzled<width>(line, place), factor(first + line, place), first + line < count ? 16 : 0);
   }

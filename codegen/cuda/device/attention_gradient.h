@@ -6,18 +6,19 @@
 /// store_query(row, column, sum of the changes of a row times the key's number), store_key(key, column, sum of the
 /// changes of a key times the query's number) and store_value(key, column, sum of the p of a key times the gradient's
 /// number). Factors are of bf16, p and changes among them; everything else is of single precision. The three may take
-/// two neighbours at once: (row or key, column, first, second).
+/// two neighbours at once, (row or key, column, first, second), or be in_eights.
 ///
 /// query, key, value and gradient say where a number lies: `width` of them are neighbours in memory, and begin on a
 /// multiple of 16 bytes. `most_keys`: `keys`, filled up to a multiple of 16. Each warp has 16 keys, and the sums of
 /// their gradients in its registers, of at most 64 columns: for wider ones all is done once more. Queries come in
-/// tiles, one while the one before it is worked on. Everything but the gradients of queries is made with the keys as
-/// rows: what a thread has of such sums is what it needs of a left factor. Shared memory: attention_gradient_bytes.
+/// tiles, two while the one before them is worked on; the last one is half a tile where that is enough. Everything but
+/// the gradients of queries is made with the keys as rows: what a thread has of such sums is what it needs of a left
+/// factor. Shared memory: attention_gradient_bytes.
 constexpr int gradient_queries = 32;  ///< of a tile
 constexpr int attention_gradient_bytes(int most_keys, int width) {
-  const int factors = 2 * most_keys * width + 2 * 2 * gradient_queries * width + most_keys * gradient_queries;
+  const int factors = 2 * most_keys * width + 3 * 2 * gradient_queries * width + most_keys * gradient_queries;
   const int padded_rows = (most_keys + gradient_queries - 1) / gradient_queries * gradient_queries;
-  const int reals = most_keys / 16 * gradient_queries + 2 * padded_rows;
+  const int reals = 2 * (most_keys / 16 * gradient_queries) + 2 * padded_rows;
   return factors * static_cast<int>(sizeof(bf16)) + reals * static_cast<int>(sizeof(real));
 }
 
@@ -28,33 +29,25 @@ TESSERA_DEVICE real sum_of_eight(real (&x)[8]) {
   for (int half = 4; half > 0; half /= 2) {
     TESSERA_UNROLL
     for (int i = 0; i < half; ++i) {
-      const real other = shuffle_xor(mine & half ? x[i] : x[i + half], half * 4);
-      x[i] = (mine & half ? x[i + half] : x[i]) + other;
+      const real low = x[i], high = x[i + half];  // a choice between two places would put them on the stack
+      x[i] = (mine & half ? high : low) + shuffle_xor(mine & half ? low : high, half * 4);
     }
   }
   return x[0];
 }
-/// The other way round: of each lane with the same lane % 4 its number x[0], in the order of lane / 4.
-TESSERA_DEVICE void gather_eight(real (&x)[8]) {
-  const int mine = thread_x() % 32 / 4;
-  TESSERA_UNROLL
-  for (int half = 1; half < 8; half *= 2) {
-    TESSERA_UNROLL
-    for (int i = 0; i < half; ++i) {
-      const real own = x[i], other = shuffle_xor(own, half * 4);
-      x[i] = mine & half ? other : own;
-      x[i + half] = mine & half ? own : other;
-    }
-  }
-}
 
-/// Where a thread is. Asked for anew: there are too few registers to keep all addresses that follow from it.
+/// A thread's number, of which the compiler is told that it is one: divisions of it are shifts.
+TESSERA_DEVICE int below_1024(int thread) { return static_cast<int>(static_cast<unsigned>(thread) % 1024); }
+
+/// Where a thread is. Asked for anew: there are too few registers to keep all addresses that follow from it. What is
+/// the same in each `step`, a number below 2^20, ptxas would keep all the same.
 struct PlaceInWarp {
   int warp, lane, in_matrix;
   int second, third;     ///< which of four matrices this lane names a line of
   int my_key, my_query;  ///< of its sums, whose rows are keys
-  TESSERA_DEVICE static PlaceInWarp now() {
-    const int thread = made_anew(thread_x()), lane = thread % 32;
+  TESSERA_DEVICE static PlaceInWarp now(int step) {
+    const int thread = static_cast<int>(static_cast<unsigned>(made_anew(thread_x()) + (made_anew(step) >> 20)) % 1024);
+    const int lane = thread % 32;
     return {thread / 32, lane, lane % 8, lane / 8 % 2 * 8, lane / 16 * 8, thread / 32 * 16 + lane / 4, lane % 4 * 2};
   }
 };
@@ -64,18 +57,20 @@ struct KeptNothing {
   TESSERA_DEVICE OfRow operator()(int) const { return {0, 1}; }
 };
 
-/// Products of this warp's lines of a factor with all lines of a tile's: sums whose rows are keys.
+/// Products of this warp's lines of a factor with all lines of a tile's: sums whose rows are keys. A lane names numbers
+/// at `mine` and at `of_tile`; those further along the lines follow by exclusive or, as eights change places.
 template <int width, int tile>
-TESSERA_DEVICE void multiply_lines(real (&sums)[tile / 8][4], const bf16* lines, const bf16* of_tile, PlaceInWarp me) {
+TESSERA_DEVICE void multiply_lines(real (&sums)[tile / 8][4], const bf16* left_lines, int mine, const bf16* right_lines,
+                                   int of_tile) {
   TESSERA_UNROLL
   for (int i = 0; i < tile / 8 * 4; ++i) sums[i / 4][i % 4] = 0;
   TESSERA_UNROLL
   for (int depth = 0; depth < width; depth += 16) {
     std::uint32_t left[4], right[4];
-    load_matrices(left, lines + swizzled<width>(me.warp * 16 + me.second + me.in_matrix, depth + me.third));
+    load_matrices(left, left_lines + (mine ^ depth));
     TESSERA_UNROLL
     for (int j = 0; j < tile / 16; ++j) {
-      load_matrices(right, of_tile + swizzled<width>(j * 16 + me.third + me.in_matrix, depth + me.second));
+      load_matrices(right, right_lines + (of_tile ^ depth) + j * 16 * width);
       multiply_add(sums[2 * j], left, right);
       multiply_add(sums[2 * j + 1], left, right + 2);
     }
@@ -87,44 +82,55 @@ template <int most_keys, int width, bool again, class Query, class Key, class Va
 TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key, Value value, Gradient gradient,
                                        Kept kept, Probability probability, Change change, StoreQuery store_query,
                                        StoreKey store_key, StoreValue store_value) {
-  constexpr int tile = gradient_queries, warps = most_keys / 16, block = warps * 32;
-  constexpr int padded_rows = (most_keys + tile - 1) / tile * tile;
+  constexpr int most_queries = gradient_queries, warps = most_keys / 16, block = warps * 32;
+  constexpr int padded_rows = (most_keys + most_queries - 1) / most_queries * most_queries;
   constexpr int part = width < 64 ? width : 64;  // columns at a time
+  constexpr int across = part / 16, most_squares = most_queries / 16 * across;
+  // Tiles are brought by the warps that have no square of the queries' gradients, where there are any.
+  constexpr int bringing = warps > most_squares ? block - most_squares * 32 : block;
   bf16* const key_lines = shared_memory<bf16>();
   bf16* const value_lines = key_lines + most_keys * width;
-  bf16* const tiles = value_lines + most_keys * width;  // queries and gradients, two places of each
-  bf16* const changes = tiles + 2 * 2 * tile * width;   // a line for each key
-  real* const sums_of_warps = reinterpret_cast<real*>(changes + most_keys * tile);
-  OfRow* const rows_of_head = reinterpret_cast<OfRow*>(sums_of_warps + block);
-  auto bring_tile = [&](int first, int place) {
-    bf16* const there = tiles + place * 2 * tile * width;
-    bring_lines<tile, width, block>(there, first, rows, query, made_anew(thread_x()));
-    bring_lines<tile, width, block>(there + tile * width, first, rows, gradient, made_anew(thread_x()));
+  bf16* const tiles = value_lines + most_keys * width;         // queries and gradients, three places of each
+  bf16* const changes = tiles + 3 * 2 * most_queries * width;  // a line for each key
+  real* const sums_of_warps = reinterpret_cast<real*>(changes + most_keys * most_queries);
+  real* const deltas = sums_of_warps + block;  // of each warp by itself
+  OfRow* const rows_of_head = reinterpret_cast<OfRow*>(deltas + block);
+  const auto bring_tile = [&](int first, int place) {
+    bf16* const there = tiles + place * 2 * most_queries * width;
+    if (first < rows) {
+      if (const int thread = below_1024(made_anew(thread_x())) - block + bringing; thread >= 0) {
+        bring_lines<most_queries, width, bringing>(there, first, rows, query, thread);
+        bring_lines<most_queries, width, bringing>(there + most_queries * width, first, rows, gradient, thread);
+      }
+    }
+    copy_commit();
   };
   bring_lines<most_keys, width, block>(key_lines, 0, keys, key);
   bring_lines<most_keys, width, block>(value_lines, 0, keys, value);
-  bring_tile(0, 0);
-  copy_commit();
   if constexpr (again)
-    for (int row = thread_x(); row < padded_rows; row += block)
+    if (const int row = thread_x(); row < padded_rows)
       rows_of_head[row] = row < rows ? kept(row) : OfRow{INFINITY, 0};  // of those there are no p
 
   TESSERA_ROLLED
   for (int begin = 0; begin < width; begin += part) {
-    if (begin > 0) {
-      barrier();  // nobody reads the last tile any more
-      bring_tile(0, 0);
-      copy_commit();
-    }
+    if (begin > 0) barrier();  // nobody reads the last tile any more
+    bring_tile(0, 0);
+    bring_tile(most_queries, 1);
+    copy_wait<1>();
+    barrier();  // the first tile is there
     real of_key[part / 8][4], of_value[part / 8][4];
     TESSERA_UNROLL
     for (int i = 0; i < part / 8 * 4; ++i) of_key[i / 4][i % 4] = of_value[i / 4][i % 4] = 0;
-    for (int first = 0, other = 0; first < rows; first += tile, other ^= 1) {
-      const int place = again ? first / tile % 2 : other;  // there it is a register more
-      PlaceInWarp me = PlaceInWarp::now();
+    int place = 0;
+    const auto work_on = [&](int first, auto count) {
+      constexpr int tile = decltype(count)::value;
+      const bf16* const queries = tiles + place * 2 * most_queries * width;
+      const bf16* const gradients = queries + most_queries * width;
+      place = place == 2 ? 0 : place + 1;
+      PlaceInWarp me = PlaceInWarp::now(first);
       // Of a thread's sums for eight queries two are of one key, two of the key eight behind it.
       real p[tile / 8][4], dp[tile / 8][4];
-      if constexpr (!again) {  // it comes while the tile does
+      if constexpr (!again) {
         TESSERA_UNROLL
         for (int j = 0; j < tile / 8; ++j) {
           TESSERA_UNROLL
@@ -134,121 +140,137 @@ TESSERA_DEVICE void attention_gradient(int rows, int keys, Query query, Key key,
           }
         }
       }
-      copy_wait<0>();
-      barrier();  // the tile is there, and nobody reads the one before it any more, nor its changes
-      me = PlaceInWarp::now();
-      const bf16* const queries = tiles + place * 2 * tile * width;
-      const bf16* const gradients = queries + tile * width;
-
-      multiply_lines<width, tile>(dp, value_lines, gradients, me);
+      const int mine = swizzled<width>(me.warp * 16 + me.second + me.in_matrix, me.third),
+                of_tile = swizzled<width>(me.third + me.in_matrix, me.second);
+      multiply_lines<width, tile>(dp, value_lines, mine, gradients, of_tile);
       if constexpr (again) {
-        multiply_lines<width, tile>(p, key_lines, queries, me);
+        multiply_lines<width, tile>(p, key_lines, mine, queries, of_tile);
+        me = PlaceInWarp::now(first);
         TESSERA_UNROLL
         for (int j = 0; j < tile / 8; ++j) {
+          const int row = first + j * 8 + me.my_query;
+          const OfRow of_them[2] = {rows_of_head[row], rows_of_head[row + 1]};
           TESSERA_UNROLL
-          for (int i = 0; i < 2; ++i) {
-            me = PlaceInWarp::now();
-            const int row = first + j * 8 + me.my_query + i;
-            const OfRow of_it = rows_of_head[row];
-            TESSERA_UNROLL
-            for (int part = i; part < 4; part += 2) {
-              const int at = me.my_key + part / 2 * 8;
-              const real found = probability(row, at, p[j][part], of_it);  // no branch around it
-              p[j][part] = at < keys && row < rows ? found : real(0);
-            }
-          }
+          for (int part = 0; part < 4; ++part)
+            p[j][part] = probability(row + part % 2, me.my_key + part / 2 * 8, p[j][part], of_them[part % 2]);
+        }
+        if ((me.warp + 1) * 16 > keys) {  // no branch around what makes them
+          TESSERA_UNROLL
+          for (int i = 0; i < tile / 8 * 4; ++i)
+            if (me.my_key + i % 4 / 2 * 8 >= keys) p[i / 4][i % 4] = 0;
         }
       }
       // A row's sum: over this warp's keys, then over the warps in their order.
-      real sums[8];
+      real sums[8] = {0, 0, 0, 0, 0, 0, 0, 0};
       TESSERA_UNROLL
-      for (int i = 0; i < 8; ++i)
+      for (int i = 0; i < tile / 4; ++i)
         sums[i] = p[i / 2][i % 2] * dp[i / 2][i % 2] + p[i / 2][i % 2 + 2] * dp[i / 2][i % 2 + 2];
       sums_of_warps[thread_x()] = sum_of_eight(sums);
-      barrier();  // the sums of all warps are there
-      me = PlaceInWarp::now();
-      sums[0] = 0;
+      const int of_columns = swizzled<width>(me.second + me.in_matrix, begin + me.third);
       TESSERA_UNROLL
-      for (int w = 0; w < warps; ++w) sums[0] += sums_of_warps[w * 32 + me.lane];
-      gather_eight(sums);
-
-      std::uint32_t of_p[tile / 16][4], of_changes[tile / 16][4];
-      TESSERA_UNROLL
-      for (int j = 0; j < tile / 8; ++j) {
+      for (int j = 0; j < tile / 16; ++j) {
+        std::uint32_t of_p[4];
         TESSERA_UNROLL
-        for (int half = 0; half < 2; ++half) {
-          const int at = me.my_key + half * 8;
-          real changed[2];
-          TESSERA_UNROLL
-          for (int i = 0; i < 2; ++i) {
-            const int row = first + j * 8 + me.my_query + i;
-            const real mine = p[j][half * 2 + i], its = dp[j][half * 2 + i], delta = sums[j * 2 + i];
-            changed[i] = at < keys && row < rows ? change(row, at, mine, its, delta) : real(0);
-          }
-          const std::uint32_t two = rounded_pair(changed[0], changed[1]);
-          of_changes[j / 2][j % 2 * 2 + half] = two;
-          of_p[j / 2][j % 2 * 2 + half] = rounded_pair(p[j][half * 2], p[j][half * 2 + 1]);
-          *reinterpret_cast<std::uint32_t*>(changes + swizzled<tile>(at, j * 8 + me.my_query)) = two;
+        for (int i = 0; i < 4; ++i)
+          of_p[i] = rounded_pair(p[2 * j + i / 2][i % 2 * 2], p[2 * j + i / 2][i % 2 * 2 + 1]);
+        TESSERA_UNROLL
+        for (int k = 0; k < part / 16; ++k) {
+          std::uint32_t right[4];
+          load_matrices_transposed(right, gradients + (of_columns ^ (k * 16)) + j * 16 * width);
+          multiply_add(of_value[2 * k], of_p, right);
+          multiply_add(of_value[2 * k + 1], of_p, right + 2);
         }
       }
-      barrier();  // the changes of all keys are there
-      if (first + tile < rows) bring_tile(first + tile, again ? 1 - first / tile % 2 : other ^ 1);
-      copy_commit();
-      me = PlaceInWarp::now();
+      barrier();  // the sums of all warps are there, and nobody reads the tile before this one any more, nor its
+                  // changes
+      me = PlaceInWarp::now(first);
+      real sum = 0, delta[8];
+      TESSERA_UNROLL
+      for (int w = 0; w < warps; ++w) sum += sums_of_warps[w * 32 + me.lane];
+      deltas[me.warp * 32 + me.my_query * 4 + me.lane / 4] = sum;  // beside each other, as lanes need eight
+      warp_barrier();                                              // the sums of all lanes are there
+      TESSERA_UNROLL
+      for (int i = 0; i < 8; ++i) delta[i] = deltas[me.warp * 32 + me.my_query * 4 + i];
+
+      std::uint32_t of_changes[tile / 16][4];
+      const auto make_changes = [&](auto all) {
+        constexpr bool whole = decltype(all)::value;
+        const int there = swizzled<most_queries>(me.my_key, me.my_query);
+        TESSERA_UNROLL
+        for (int j = 0; j < tile / 8; ++j) {
+          TESSERA_UNROLL
+          for (int half = 0; half < 2; ++half) {
+            const int at = me.my_key + half * 8;
+            real changed[2];
+            TESSERA_UNROLL
+            for (int i = 0; i < 2; ++i) {
+              const int row = first + j * 8 + me.my_query + i;
+              const bool inside = whole || (at < keys && row < rows);
+              changed[i] =
+                  inside ? change(row, at, p[j][half * 2 + i], dp[j][half * 2 + i], delta[j * 2 + i]) : real(0);
+            }
+            const std::uint32_t two = rounded_pair(changed[0], changed[1]);
+            of_changes[j / 2][j % 2 * 2 + half] = two;
+            *reinterpret_cast<std::uint32_t*>(changes + (there ^ (j * 8)) + half * 8 * most_queries) = two;
+          }
+        }
+      };
+      if (first + tile <= rows && (me.warp + 1) * 16 <= keys)
+        make_changes(std::true_type());
+      else
+        make_changes(std::false_type());
+      copy_wait<0>();
+      barrier();  // the changes of all keys are there, and the next tile
+      bring_tile(first + 2 * most_queries, place == 2 ? 0 : place + 1);
+      me = PlaceInWarp::now(first);
 
       // The gradients of the tile's queries, squares of 16 by 16 of them: where there are fewer than warps, the others
       // go ahead.
-      constexpr int across = part / 16, squares = tile / 16 * across;
+      constexpr int squares = tile / 16 * across;
       TESSERA_UNROLL
       for (int round = 0; round < (squares + warps - 1) / warps; ++round) {
         const int square = round * warps + me.warp;
         if (square >= squares) continue;
         const int line = square / across * 16, column = begin + square % across * 16;
+        const bf16* const lefts = changes + swizzled<most_queries>(me.third + me.in_matrix, line + me.second);
+        const bf16* const rights = key_lines + swizzled<width>(me.second + me.in_matrix, column + me.third);
         real of_query[2][4] = {{0, 0, 0, 0}, {0, 0, 0, 0}};
         TESSERA_UNROLL
         for (int depth = 0; depth < most_keys; depth += 16) {
           std::uint32_t left[4], right[4];
-          load_matrices_transposed(left, changes + swizzled<tile>(depth + me.third + me.in_matrix, line + me.second));
-          load_matrices_transposed(right,
-                                   key_lines + swizzled<width>(depth + me.second + me.in_matrix, column + me.third));
+          load_matrices_transposed(left, lefts + depth * most_queries);
+          load_matrices_transposed(right, rights + depth * width);
           multiply_add(of_query[0], left, right);
           multiply_add(of_query[1], left, right + 2);
         }
-        TESSERA_UNROLL
-        for (int i = 0; i < 8; i += 2) {
-          const int row = first + line + me.lane / 4 + i / 2 % 2 * 8;
-          if (row < rows)
-            store_two(store_query, row, column + i / 4 * 8 + me.lane % 4 * 2, of_query[i / 4][i % 4],
-                      of_query[i / 4][i % 4 + 1]);
-        }
+        store_square<false>(store_query, first + line, rows, column, width, of_query[0], of_query[1], me.lane);
       }
-      me = PlaceInWarp::now();
+      me = PlaceInWarp::now(first);
+      const int of_columns_again = swizzled<width>(me.second + me.in_matrix, begin + me.third);
       TESSERA_UNROLL
       for (int j = 0; j < tile / 16; ++j) {
         TESSERA_UNROLL
         for (int k = 0; k < part / 16; ++k) {
-          const int there = swizzled<width>(j * 16 + me.second + me.in_matrix, begin + k * 16 + me.third);
           std::uint32_t right[4];
-          load_matrices_transposed(right, gradients + there);
-          multiply_add(of_value[2 * k], of_p[j], right);
-          multiply_add(of_value[2 * k + 1], of_p[j], right + 2);
-          load_matrices_transposed(right, queries + there);
+          load_matrices_transposed(right, queries + (of_columns_again ^ (k * 16)) + j * 16 * width);
           multiply_add(of_key[2 * k], of_changes[j], right);
           multiply_add(of_key[2 * k + 1], of_changes[j], right + 2);
         }
       }
-    }
-    const PlaceInWarp me = PlaceInWarp::now();
+    };
+    int first = 0;
+    TESSERA_ROLLED
+    for (; first + most_queries / 2 < rows; first += most_queries)
+      work_on(first, std::integral_constant<int, most_queries>());
+    if (first < rows) work_on(first, std::integral_constant<int, most_queries / 2>());
+
+    const PlaceInWarp me = PlaceInWarp::now(0);
     TESSERA_UNROLL
-    for (int k = 0; k < part / 8; ++k) {
-      TESSERA_UNROLL
-      for (int half = 0; half < 4; half += 2) {
-        const int at = me.my_key + half / 2 * 8, column = begin + k * 8 + me.lane % 4 * 2;
-        if (at < keys) {
-          store_two(store_key, at, column, of_key[k][half], of_key[k][half + 1]);
-          store_two(store_value, at, column, of_value[k][half], of_value[k][half + 1]);
-        }
-      }
+    for (int k = 0; k < part / 16; ++k) {
+      const int column = begin + k * 16;
+      store_square<false>(store_key, me.warp * 16, keys, column, width, of_key[2 * k], of_key[2 * k + 1], me.lane);
+      store_square<false>(store_value, me.warp * 16, keys, column, width, of_value[2 * k], of_value[2 * k + 1],
+                          me.lane);
     }
   }
 }

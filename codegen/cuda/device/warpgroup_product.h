@@ -194,7 +194,7 @@ TESSERA_DEVICE void warpgroup_product(int rows, int columns, int from, int to, c
       place = there % steps;
     };
     if (team > 0) pass_over();
-    const int together = blocks_x() / cluster;  // tiles that are multiplied at once, or by turns
+    const int together = blocks_x() / cluster;  // one tile for each cluster; its teams take turns
     for (int at = block_x() / cluster + team * together; at < tiles; at += teams * together) {
       const int first_row = row_of(at), first_column = column_of(at);
       real sums[parts][my_columns / 2];
