@@ -227,14 +227,14 @@ bool Emitter::lies_together(std::int64_t count, const Step::Store& store, int ax
 }
 
 Emitter::Storing Emitter::store_function(const std::string& function, const std::vector<FlatIndex>& at,
-                                         const std::vector<Step::Store>& stores, ExprId sum, bool may_store_eights,
+                                         const std::vector<Step::Store>& stores, ExprId sum,
                                          const std::function<void(const std::string& name)>& given) {
   const std::vector<int>& along = at.back().axes;
   const auto lie = [&](std::int64_t count) {
     return along.size() == 1 &&
            ranges::all_of(stores, [&](const Step::Store& store) { return lies_together(count, store, along[0], sum); });
   };
-  const bool pairs = lie(2), eights = may_store_eights && stores.size() == 1 && lie(8);
+  const bool pairs = lie(2), eights = stores.size() == 1 && lie(8);
   std::vector<tree::Parameter> sums{{"real", "sum"}};
   if (pairs) sums.push_back({"real", "next"});
   Storing storing{{}, name(function)};
@@ -331,7 +331,7 @@ Emitted Emitter::attention(const Launch& l) {
     std::erase_if(
         saved, [&](const Step::Store& s) { return plan.program.tensors[s.to.tensor].storage == Storage::registers; });
     if (saved.empty()) return;
-    add(k.store_function("save", at, saved, a.p, true,
+    add(k.store_function("save", at, saved, a.p,
                          [&](const std::string& sum) {
                            k.begin({a.p});
                            k.take(a.p, name(sum));
@@ -341,7 +341,7 @@ Emitted Emitter::attention(const Launch& l) {
   of_kernel(*this, a.mix, [&](Emitter& k) {
     factor(k, "value", a.value, a.mix.key, a.mix.width);
     add(k.store_function("store", {k.fuse({a.mix.row}, "row"), k.fuse({a.mix.width}, "column")}, k.stores_of_sum(), {},
-                         true, [&](const std::string& sum) { k.begin_sum(sum); }),
+                         [&](const std::string& sum) { k.begin_sum(sum); }),
         store);
   });
   arguments = std::move(passed);

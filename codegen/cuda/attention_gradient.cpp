@@ -418,13 +418,12 @@ Emitted Emitter::attention_gradient(const Launch& l) {
       const FlatIndex line = k.fuse({of_rows ? part.axes.row : part.axes.key}, "row"),
                       column = k.fuse({part.axes.width}, "column");
       if (!copy)
-        return k.store_function(which, {line, column}, k.stores_of_sum(), {}, true,
+        return k.store_function(which, {line, column}, k.stores_of_sum(), {},
                                 [&](const std::string& sum) { k.begin_sum(sum); });
-      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, true,
-                              [&](const std::string& sum) {
-                                k.begin({part.loaded});
-                                k.take(part.loaded, name(sum));
-                              });
+      return k.store_function(which, {line, column}, {k.step(0).stores[0]}, part.loaded, [&](const std::string& sum) {
+        k.begin({part.loaded});
+        k.take(part.loaded, name(sum));
+      });
     });
   };
   store("store_query", a.of_query, a.copies[0], true);

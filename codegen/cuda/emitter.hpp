@@ -97,11 +97,11 @@ class Emitter : Values {
     tree::Expr operand;
   };
   /// The function of a sum and what is stored of it: of `sum`, or of `sum` and its neighbour's `next` along the last
-  /// index, where all of it lies in pairs of bf16; or, where one is stored and lies in eights, if it may, their word
+  /// index, where all of it lies in pairs of bf16; or, where one is stored and lies in eights, their word
   /// and the place of eight. `given`: opens a scope in which the sum has that name, an expression of the kernel or,
   /// where that is none, a local.
   Storing store_function(const std::string& function, const std::vector<FlatIndex>& at,
-                         const std::vector<Step::Store>& stores, ExprId sum, bool may_store_eights,
+                         const std::vector<Step::Store>& stores, ExprId sum,
                          const std::function<void(const std::string& name)>& given);
   /// Whether so many neighbours along an axis, the first of which is a multiple of it, are stored at once as bf16.
   bool lies_together(std::int64_t count, const Step::Store& store, int axis, ExprId sum) const;
