@@ -197,8 +197,8 @@ struct DiscriminatorLayers {
 }  // namespace vqgan
 
 /// PatchGAN (Isola et al. 2017, arXiv 1611.07004, section 3.2.2): images [B, C, height, width] to logits [B, 1,
-/// height', width'], one a patch. Sentences: [vqgan-spec]; an image too small for its
-/// layers, [convolution-size].
+/// height', width'], one a patch. Sentences: [vqgan-spec]; of an image
+/// that is too small for its layers, [convolution-size].
 template <DiscriminatorSpec S>
 struct NLayerDiscriminator : Module {
   static constexpr DiscriminatorSpec checked_spec =
