@@ -246,14 +246,14 @@ class File : EntryWriter {
     const auto passed = [&](const tree::Parameter& p) {
       return ranges::contains(f.parameters, p.name, &tree::Parameter::name);
     };
-    const std::size_t begin = ranges::find_if_not(f.body, declares) - f.body.begin();
-    Block first(f.body.begin(), f.body.begin() + begin), rest(f.body.begin() + begin, f.body.end()), forward;
-    for (const tree::Statement& s : forward_.body) {
-      if (!declares(s))
-        forward.push_back(s);
-      else if (s.kind == tree::Statement::Kind::declare && !has(first, s))
-        return;
-    }
+    const auto split = [&](const Block& body) {
+      const auto begin = ranges::find_if_not(body, declares);
+      return std::pair{Block(body.begin(), begin), Block(begin, body.end())};
+    };
+    const auto [first, rest] = split(f.body);
+    const auto [declared, forward] = split(forward_.body);
+    for (const tree::Statement& s : declared)
+      if (s.kind == tree::Statement::Kind::declare && !has(first, s)) return;
     if (forward.empty() || !ranges::all_of(forward_.parameters, passed)) return;
     std::optional<Block> behind = behind_prefix(forward, rest);
     // What lies in the memory of the image at hand alone is gone.

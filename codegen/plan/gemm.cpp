@@ -409,6 +409,25 @@ int tile_vectors(const Target& target, std::int64_t columns, DType dtype) {
   return 1;
 }
 
+/// Vectors of a tile of one row: as many as hide an addition's latency, where they divide the columns into tiles of 64
+/// at most, of which a step may leave out what lies behind its position. Panels of a packed weight are as wide as they
+/// are for all rows.
+int vectors_of_a_row(const KernelProgram& program, const Kernel& kernel, const Target& target, int vectors) {
+  constexpr std::int64_t most = 8, widest = 64;
+  const Gemm& p = kernel.gemm;
+  const Expression& product = kernel.expressions[kernel.steps.front().value];
+  const auto packed = [&](ExprId e) {
+    const Expression& x = kernel.expressions[e];
+    return x.kind == Expression::Kind::load && program.tensors[x.access.tensor].packing == Packing::panels;
+  };
+  if (kernel.across_batch || (p.rows >= 0 && (!known(kernel, p.rows) || size_of(kernel, p.rows) > 1)) ||
+      packed(product.a) || packed(product.b))
+    return vectors;
+  for (std::int64_t v = std::min(most, widest / target.lanes); v > vectors; --v)
+    if (size_of(kernel, p.columns) % (v * target.lanes) == 0) return static_cast<int>(v);
+  return vectors;
+}
+
 /// Rows of tiles. A few that 32 leave over would be a slow tile of their own: the others take them up, where they may
 /// hold `most`.
 std::int64_t tile_rows(std::int64_t rows, std::int64_t most) {
@@ -426,6 +445,7 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   int vectors = tile_vectors(target, size_of(kernel, p.columns), p.dtype);
   // Two vectors and more rows: a part of the map with narrow panels has longer lines and less of an edge.
   if (p.windows) vectors = size_of(kernel, p.columns) > target.lanes ? 2 : 1;
+  if (!tiles) vectors = vectors_of_a_row(program, kernel, target, vectors);
   s.tile[p.columns] = vectors;
   const std::int64_t most = std::min(target.product_sums / vectors, 14);
   if (kernel.across_batch) {

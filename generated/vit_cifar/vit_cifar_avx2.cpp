@@ -1262,17 +1262,15 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
     real* transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_attention_divide,
     const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      v_fetch_rows(transformer_blocks_5_attention_rearrange + (h * 32 + k), 1, 0, 16);
-      Accumulators<2> sum = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        axpy<0>(sum, v_set(transformer_blocks_5_attention_divide[h * 65 + n]),
-                transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 512));
-      }
-      unroll<2>([&](auto column) {
-        v_store(transformer_blocks_5_attention_rearrange + (h * 32 + k + column * 8), sum[column]);
-      });
+    v_fetch_rows(transformer_blocks_5_attention_rearrange + h * 32, 1, 0, 32);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t n = 0; n < 65; ++n) {
+      axpy<0>(sum, v_set(transformer_blocks_5_attention_divide[h * 65 + n]),
+              transformer_blocks_5_attention_add + (h * 32 + n * 768 + 512));
     }
+    unroll<4>([&](auto column) {
+      v_store(transformer_blocks_5_attention_rearrange + (h * 32 + column * 8), sum[column]);
+    });
   }
 }
 
@@ -2229,17 +2227,15 @@ static void transformer_blocks_5_attention_multiply_backward(
     real* d_transformer_blocks_5_attention_rearrange, const real* d_transformer_blocks_5_attention_multiply,
     const real* transformer_blocks_5_attention_add) {
   for (std::int64_t h = 0; h < 8; ++h) {
-    for (std::int64_t k = 0; k < 32; k += 16) {
-      v_fetch_rows(d_transformer_blocks_5_attention_rearrange + (h * 32 + k), 1, 0, 16);
-      Accumulators<2> sum = v_zero();
-      for (std::int64_t n = 0; n < 65; ++n) {
-        axpy<0>(sum, v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n]),
-                transformer_blocks_5_attention_add + (h * 32 + k + n * 768 + 256));
-      }
-      unroll<2>([&](auto column) {
-        v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + k + column * 8), sum[column]);
-      });
+    v_fetch_rows(d_transformer_blocks_5_attention_rearrange + h * 32, 1, 0, 32);
+    Accumulators<4> sum = v_zero();
+    for (std::int64_t n = 0; n < 65; ++n) {
+      axpy<0>(sum, v_set(d_transformer_blocks_5_attention_multiply[h * 65 + n]),
+              transformer_blocks_5_attention_add + (h * 32 + n * 768 + 256));
     }
+    unroll<4>([&](auto column) {
+      v_store(d_transformer_blocks_5_attention_rearrange + (h * 32 + column * 8), sum[column]);
+    });
   }
 }
 
@@ -4035,135 +4031,12 @@ void vit_cifar_forward_avx2(const float* packed, const float* images, const std:
 void vit_cifar_evaluate_avx2(const float* packed, const float* images, const std::int32_t* labels,
                              const std::int64_t batch, float* outputs, float* loss, float* scratch) {
   // Scratch memory: what is of images lies every 116480 reals.
-  float* const rearrange = scratch;  // [B, N=64, C*P*P=48], kernels 0 to 1
-  float* const transformer_blocks_carry = scratch + 49920;  // [B, N+1=65, D=256] x 2 slots, kernels 0 to 18
-  float* const transformer_blocks_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 3 to 4
-  float* const transformer_blocks_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 4 to 6
-  float* const transformer_blocks_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 5 to 6
-  float* const transformer_blocks_attention_rearrange = scratch + 99840;  // [B, N+1=65, H*K=256], kernels 6 to 7
-  float* const transformer_blocks_attention_out_proj_einsum = scratch;  // [B, N+1=65, D=256], kernels 7 to 8
-  float* const transformer_blocks_add = scratch + 33280;  // [B, N+1=65, D=256], kernels 8 to 10
-  float* const transformer_blocks_norm2_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 8 to 9
-  float* const transformer_blocks_ffn_gelu = scratch;  // [B, N+1=65, M=512], kernels 9 to 10
-  float* const transformer_blocks_5_norm1_add = scratch + 83200;  // [B, N+1=65, D=256], kernels 11 to 12
-  float* const transformer_blocks_5_attention_add = scratch;  // [B, N+1=65, 3*D=768], kernels 12 to 16
-  float* const transformer_blocks_5_attention_copy = scratch + 83200;  // [B, H=8, K=32, N+1=65], kernels 13 to 14
-  float* const transformer_blocks_5_attention_einsum = scratch + 99840;  // [B, H=8, 1, N+1=65], kernels 14 to 15
-  float* const transformer_blocks_5_attention_divide = scratch + 83200;  // [B, H=8, 1, N+1=65], kernels 15 to 16
-  float* const transformer_blocks_5_attention_rearrange = scratch + 83728;  // [B, 1, H*K=256], kernels 16 to 17
-  float* const transformer_blocks_5_attention_out_proj_einsum = scratch;  // [B, 1, D=256], kernels 17 to 18
-  float* const transformer_blocks_5_add = scratch + 512;  // [B, 1, D=256], kernels 18 to 21
-  float* const transformer_blocks_5_norm2_add = scratch + 768;  // [B, 1, D=256], kernels 18 to 19
-  float* const transformer_blocks_5_ffn_gelu = scratch;  // [B, 1, M=512], kernels 19 to 20
-  float* const transformer_blocks_5_ffn_linear2_einsum = scratch + 768;  // [B, 1, D=256], kernels 20 to 21
-  float* const norm_add = scratch;  // [B, 1, D=256], kernels 21 to 22
   float* const add = scratch + 100368;  // [B], kernels 11 to 24
   float* const reduce_sum = scratch + 100384;  // [B], kernels 11 to 24
-  std::int64_t place = -1;
-#pragma omp parallel for schedule(static) firstprivate(place)
-  for (std::int64_t image = 0; image < batch; ++image) {
-    if (place < 0) place = image;
-    const std::int64_t here = image * 116480;
-    const std::int64_t own = place * 116480;
-    rearrange_forward(images + image * 3072, rearrange + own);
-    patch_embed_forward(transformer_blocks_carry + here, packed + packed_at::patch_embed_weight, rearrange + own,
-                        packed + packed_at::patch_embed_bias, packed + packed_at::pos_embed);
-    add_forward(packed + packed_at::cls_token, packed + packed_at::pos_embed, transformer_blocks_carry + here);
-  }
-  // transformer_blocks: 5 layers
-  for (std::int64_t layer = 0; layer < 5; ++layer) {
-    each_image(batch, [&](const Team& team, const std::int64_t image) {
-      const std::int64_t here = image * 116480;
-      const std::int64_t own = team.first * 116480;
-      team.alone([&] {
-        transformer_blocks_norm1_forward(transformer_blocks_carry + layer % 2 * 16640 + here,
-                                         packed + packed_at::transformer_blocks_norm1_weight + layer * 256,
-                                         packed + packed_at::transformer_blocks_norm1_bias + layer * 256,
-                                         transformer_blocks_norm1_add + own);
-      });
-      transformer_blocks_attention_forward(
-          team, transformer_blocks_attention_add + own,
-          packed + packed_at::transformer_blocks_attention_in_proj_weight + layer * 196608,
-          transformer_blocks_norm1_add + own,
-          packed + packed_at::transformer_blocks_attention_in_proj_bias + layer * 768);
-      team.alone([&] {
-        transformer_blocks_attention_copy_forward(transformer_blocks_attention_add + own,
-                                                  transformer_blocks_attention_copy + own);
-      });
-      transformer_blocks_attention_weighted_values_forward(team, transformer_blocks_attention_add + own,
-                                                           transformer_blocks_attention_copy + own,
-                                                           transformer_blocks_attention_rearrange + own);
-      transformer_blocks_attention_out_proj_forward(
-          team, transformer_blocks_attention_out_proj_einsum + own,
-          packed + packed_at::transformer_blocks_attention_out_proj_weight + layer * 65536,
-          transformer_blocks_attention_rearrange + own);
-      team.alone([&] {
-        transformer_blocks_attention_out_proj_add_forward(
-            transformer_blocks_carry + layer % 2 * 16640 + here, transformer_blocks_attention_out_proj_einsum + own,
-            packed + packed_at::transformer_blocks_attention_out_proj_bias + layer * 256, transformer_blocks_add + own,
-            packed + packed_at::transformer_blocks_norm2_weight + layer * 256,
-            packed + packed_at::transformer_blocks_norm2_bias + layer * 256, transformer_blocks_norm2_add + own);
-      });
-      transformer_blocks_ffn_linear1_forward(team, transformer_blocks_ffn_gelu + own,
-                                             packed + packed_at::transformer_blocks_ffn_linear1_weight + layer * 131072,
-                                             transformer_blocks_norm2_add + own,
-                                             packed + packed_at::transformer_blocks_ffn_linear1_bias + layer * 512);
-      transformer_blocks_ffn_linear2_forward(team, transformer_blocks_carry + (layer + 1) % 2 * 16640 + here,
-                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + layer * 131072,
-                                             transformer_blocks_ffn_gelu + own, transformer_blocks_add + own,
-                                             packed + packed_at::transformer_blocks_ffn_linear2_bias + layer * 256);
-    });
-  }
+  vit_cifar_forward_avx2(packed, images, batch, outputs, scratch);
   each_image(batch, [&](const Team& team, const std::int64_t image) {
     const std::int64_t here = image * 116480;
-    const std::int64_t own = team.first * 116480;
-    team.alone([&] {
-      transformer_blocks_norm1_forward(
-          transformer_blocks_carry + 16640 + here, packed + packed_at::transformer_blocks_norm1_weight + 1280,
-          packed + packed_at::transformer_blocks_norm1_bias + 1280, transformer_blocks_5_norm1_add + own);
-    });
-    transformer_blocks_attention_forward(team, transformer_blocks_5_attention_add + own,
-                                         packed + packed_at::transformer_blocks_attention_in_proj_weight + 983040,
-                                         transformer_blocks_5_norm1_add + own,
-                                         packed + packed_at::transformer_blocks_attention_in_proj_bias + 3840);
-    team.alone([&] {
-      transformer_blocks_attention_copy_forward(transformer_blocks_5_attention_add + own,
-                                                transformer_blocks_5_attention_copy + own);
-      transformer_blocks_5_attention_scores_forward(transformer_blocks_5_attention_einsum + own,
-                                                    transformer_blocks_5_attention_add + own,
-                                                    transformer_blocks_5_attention_copy + own);
-      transformer_blocks_5_attention_softmax_forward(transformer_blocks_5_attention_einsum + own,
-                                                     transformer_blocks_5_attention_divide + own);
-      transformer_blocks_5_attention_weighted_values_forward(transformer_blocks_5_attention_rearrange + own,
-                                                             transformer_blocks_5_attention_divide + own,
-                                                             transformer_blocks_5_attention_add + own);
-    });
-    transformer_blocks_5_attention_out_proj_forward(
-        team, transformer_blocks_5_attention_out_proj_einsum + own,
-        packed + packed_at::transformer_blocks_attention_out_proj_weight + 327680,
-        transformer_blocks_5_attention_rearrange + own);
-    team.alone([&] {
-      transformer_blocks_5_attention_out_proj_add_forward(
-          transformer_blocks_carry + 16640 + here, transformer_blocks_5_attention_out_proj_einsum + own,
-          packed + packed_at::transformer_blocks_attention_out_proj_bias + 1280, transformer_blocks_5_add + own,
-          packed + packed_at::transformer_blocks_norm2_weight + 1280,
-          packed + packed_at::transformer_blocks_norm2_bias + 1280, transformer_blocks_5_norm2_add + own);
-    });
-    transformer_blocks_5_ffn_linear1_forward(
-        team, transformer_blocks_5_ffn_gelu + own, packed + packed_at::transformer_blocks_ffn_linear1_weight + 655360,
-        transformer_blocks_5_norm2_add + own, packed + packed_at::transformer_blocks_ffn_linear1_bias + 2560);
-    transformer_blocks_5_ffn_linear2_forward(team, transformer_blocks_5_ffn_linear2_einsum + own,
-                                             packed + packed_at::transformer_blocks_ffn_linear2_weight + 655360,
-                                             transformer_blocks_5_ffn_gelu + own);
-    team.alone([&] {
-      transformer_blocks_5_ffn_linear2_add_forward(
-          transformer_blocks_5_add + own, transformer_blocks_5_ffn_linear2_einsum + own,
-          packed + packed_at::transformer_blocks_ffn_linear2_bias + 1280, packed + packed_at::norm_weight,
-          packed + packed_at::norm_bias, norm_add + own);
-      head_forward(norm_add + own, packed + packed_at::head_weight, packed + packed_at::head_bias,
-                   outputs + image * 10);
-      softmax_forward(outputs + image * 10, labels + image, add + here, reduce_sum + here);
-    });
+    team.alone([&] { softmax_forward(outputs + image * 10, labels + image, add + here, reduce_sum + here); });
   });
   divide_forward(batch, add, reduce_sum, loss);
 }

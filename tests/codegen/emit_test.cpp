@@ -302,6 +302,22 @@ TEST(Emit, PackingAndAnUpdateThatPacksComputeWhatDependsOnParametersAlone) {
   EXPECT_EQ(counted(without, "fold_constants"), 0);
 }
 
+TEST(Emit, AnEvaluationCallsTheForwardPassAndComputesTheLossBehindIt) {
+  GeneratorOptions options;
+  options.isas = {"scalar"};
+  options.train = true;
+  // Layers in a loop, and a last one of which the class token alone is computed.
+  const std::string text =
+      codegen::generate(trace<models::CifarVit<{.layers = 3}>>("cifar"), options).at("cifar_scalar.cpp");
+  const std::size_t begin = text.find("\nvoid cifar_evaluate_scalar(");
+  ASSERT_NE(begin, std::string::npos);
+  const std::string evaluation = text.substr(begin, text.find("\n}\n", begin) - begin);
+  EXPECT_NE(evaluation.find("  cifar_forward_scalar(packed, images, batch, outputs, scratch);\n"), std::string::npos)
+      << evaluation;
+  EXPECT_EQ(evaluation.find("layer"), std::string::npos) << evaluation;
+  EXPECT_NE(evaluation.find("softmax_forward("), std::string::npos) << evaluation;
+}
+
 TEST(Emit, AnUpdateSparesWeightsThatDoNotDecayFromIt) {
   const auto update_of = [](const graph::Graph& traced) {
     GeneratorOptions options;

@@ -14,6 +14,7 @@
 #include "codegen/kernels/print.hpp"
 #include "codegen/kernels/verify.hpp"
 #include "codegen/passes/canonical_order.hpp"
+#include "codegen/passes/dead_slices.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/gemm_operands.hpp"
@@ -180,6 +181,27 @@ std::string lanes_of_convolution() {
 TEST(PlanSchedules, HaveLanesAlongChannelsWhereAMapsLinesFillVectorsBadly) {
   EXPECT_EQ(lanes_of_convolution<7>(), "32 transposed");
   EXPECT_EQ(lanes_of_convolution<48>(), "48");
+}
+
+TEST(PlanSchedules, HaveAsManySumsForOneRowAsHideAnAddition) {
+  // Of the last layer the class token's query alone: its sum over the values has 64 columns a head. Those of packed
+  // weights are as wide as the panels, and 17 keys are no whole tiles.
+  using Wide = models::Vit<{.image = 32, .patch = 8, .width = 128, .heads = 2, .depth = 2, .classes = 10}>;
+  const Plan forward = forward_pass(codegen::eliminate_dead_slices(trace<Wide>("wide")));
+  std::map<std::string, std::int64_t> columns;
+  for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
+    const codegen::Kernel& kernel = forward.program.kernels[at];
+    const codegen::Gemm& gemm = kernel.gemm;
+    if (gemm.columns >= 0 && gemm.rows >= 0 && kernel.axes[gemm.rows].dim.known() &&
+        kernel.axes[gemm.rows].dim.value() == 1)
+      columns[kernel.name] = 8 * forward.schedules.at("avx2")[at].tile[static_cast<std::size_t>(gemm.columns)];
+  }
+  EXPECT_EQ(columns, (std::map<std::string, std::int64_t>{{"blocks_1_attn_scores_forward", 16},
+                                                          {"blocks_1_attn_weighted_values_forward", 64},
+                                                          {"blocks_1_attn_proj_forward", 16},
+                                                          {"blocks_1_mlp_fc1_forward", 16},
+                                                          {"blocks_1_mlp_fc2_forward", 16}}))
+      << print(forward);
 }
 
 TEST(PlanSchedules, AreOfTheTilesThatATableNames) {

@@ -289,9 +289,9 @@ TEST_F(CudaRanksByFile, WhatAKilledLaunchHasLeftIsNotTakenForThisOne) {
 
 TEST_F(CudaRanksByFile, OneIsKilledOrStopsAndTheOthersSayItOnce) {
   for (const auto& [signal, sentence] : {std::pair{SIGKILL, "remote process exited or there was a network error"},
-                                         std::pair{SIGSTOP, "rank 2 has not answered for 6 s (--rank-timeout)"}}) {
+                                         std::pair{SIGSTOP, "rank 2 has not answered for 3 s (--rank-timeout)"}}) {
     const std::string out = std::to_string(signal);
-    auto all = start_ranks(3, training(out, "5000") + Arguments{"--rank-timeout", "6"});
+    auto all = start_ranks(3, training(out, "5000") + Arguments{"--rank-timeout", "3"});
     wait_for(out + "/checkpoint.safetensors");
     all[2]->send(signal);
     std::string said;
@@ -319,7 +319,7 @@ TEST_F(CudaRanksByFile, AreRefusedInASentence) {
     all.push_back(std::move(process));
     return all;
   };
-  const Arguments train = training("refused"), soon{"--rank-timeout", "10"};
+  const Arguments train = training("refused"), soon{"--rank-timeout", "4"};
   const std::string meet = at("meet") + " (TESSERA_RENDEZVOUS)";
 
   // One of them does not come: rank 0 says it, and the others end without a word.
@@ -327,7 +327,7 @@ TEST_F(CudaRanksByFile, AreRefusedInASentence) {
   two[0] = start_rank(0, 3, train + soon);
   wait_for("meet.0");
   two[1] = start_rank(1, 3, train + soon);
-  expect_refused(std::move(two), "rank 2 has not come to " + meet + " as one of 3 for 10 s (--rank-timeout)");
+  expect_refused(std::move(two), "rank 2 has not come to " + meet + " as one of 3 for 4 s (--rank-timeout)");
   // Nor does rank 0, of which an earlier launch has left something; nor where there is nothing.
   expect_refused(one(start_rank(1, 3, train + Arguments{"--rank-timeout=0.5"})),
                  "rank 1 has waited for rank 0 at " + meet +
