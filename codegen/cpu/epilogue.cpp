@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <range/v3/algorithm/any_of.hpp>
 
+#include "codegen/cpu/loop_nest.hpp"
 #include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cpu {
@@ -69,38 +70,22 @@ void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) 
   v.locals.clear();
 }
 
-void stores_transposed(Values& v, Block& b, const Tile& tile, std::int64_t width) {
-  const int columns = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
-  const auto [across, down] = pieces_of(v.kernel, tile);
-  const std::int64_t lanes = v.target.lanes, vectors = (down.points + lanes - 1) / lanes;
+void stores_of_lines(Values& v, Block& b, const Tile& columns, std::int64_t apart) {
+  const int axis = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
   const std::vector<Place> kept = v.place;
-  b.push_back(tree::declare("alignas(64) real", fmt::format("transposed[{}]", width * vectors * lanes), nullptr));
-  b.push_back(tree::evaluate(call("v_copy_transposed", {name("sums"), integer(width), name("transposed"),
-                                                        integer(vectors * lanes), integer(width), down.count()})));
   v.vector = rows;
-  move(v, columns, "column");
-  Block body;
-  for (std::int64_t first = 0; first < down.points; first += lanes) {
+  move(v, axis, "column");
+  Block one = nest(v, {rows}, {}, [&](Block& inside) {
     v.reset();
     v.locals.clear();
-    const Expr left = first ? tree::binary("-", down.count(), integer(first)) : down.count();
-    const bool known = down.parameter.empty();
-    const std::int64_t some = std::min(down.points - first, lanes);
-    v.tail = known ? (some < lanes ? integer(some) : nullptr)
-                   : call("static_cast<int>", {vectors > 1 ? tree::least(left, integer(lanes)) : left});
-    const Expr at = name("transposed") + (name("column") * (vectors * lanes) + integer(first));
-    Block one{tree::declare("const vec", "value", v.dense_load(at))};
+    const Expr at = name("lines") + name("column") * apart + v.along(rows, 1);
+    inside.push_back(tree::declare("const vec", "value", v.dense_load(at)));
     v.locals[{0, v.offsets_of_outer()}] = name("value");
-    stores(v, one);
-    // The last tile of a lambda over rows may have fewer vectors of them.
-    body.push_back(!known && first ? tree::when(tree::binary(">", down.count(), integer(first)), std::move(one))
-                                   : tree::scope(std::move(one)));
-    v.place[rows].offset += lanes;
-  }
-  v.tail = nullptr;
-  v.vector = columns;
-  b.push_back(tree::loop("column", integer(0), tree::binary("<", name("column"), integer(tile_vectors(v, across))), 1,
-                         std::move(body)));
+    stores(v, inside);
+  });
+  v.vector = axis;
+  const std::int64_t count = tile_vectors(v, pieces_of(v.kernel, columns).first);
+  b.push_back(tree::loop("column", integer(0), tree::binary("<", name("column"), integer(count)), 1, std::move(one)));
   v.place = kept;
   v.reset();
   v.locals.clear();

@@ -12,7 +12,8 @@ void stores(Values& v, tree::Block& b);
 bool expensive_epilogue(const Kernel& gemm);
 /// The same as a loop over the tile, whose sums lie in the array `sums`, `width` values a row.
 void stores_in_loops(Values& v, tree::Block& b, const Tile& tile, std::int64_t width);
-/// The same where what is stored has the rows as neighbours: the tile is transposed, and lanes run along its rows.
-void stores_transposed(Values& v, tree::Block& b, const Tile& tile, std::int64_t width);
+/// The same where what is stored has the rows as neighbours, once for all rows: their transposed sums lie in the array
+/// `lines`, one line a column, so many values from one to the next.
+void stores_of_lines(Values& v, tree::Block& b, const Tile& columns, std::int64_t apart);
 
 }  // namespace tessera::codegen::cpu

@@ -151,8 +151,10 @@ class File : EntryWriter {
     const bool microbatches = ranges::any_of(plans_, [](const Plan& plan) { return plan.program.groups; });
     if (microbatches || ranges::contains(further, "tiles_products")) out += fmt::format("\n{}", simd("group"));
     const bool windows = functions_.calls("g_windows"), gradients = functions_.calls("g_gradient");
-    if (ranges::contains(further, "pack") || functions_.calls("v_copy_transposed") || windows)
+    const bool lines = functions_.calls("v_store_transposed");
+    if (ranges::contains(further, "pack") || functions_.calls("v_copy_transposed") || lines || windows)
       out += fmt::format("\n{}", simd("transpose"));
+    if (lines) out += simd("lines");
     if (functions_.calls("v_fill")) out += fmt::format("\n{}", simd("fill"));
     if (gradients || windows || ranges::contains(further, "tiles_products") || functions_.calls("v_fetch"))
       out += fmt::format("\n{}", simd("fetch"));

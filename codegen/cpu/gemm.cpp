@@ -30,7 +30,8 @@ struct Work {
   GemmOperands operands;  ///< of a GEMM
   LoopBounds bounds;
   SumsTo to = SumsTo::epilogue;
-  Expr k_block;  ///< where a K-block begins; null: k is not blocked
+  Expr k_block{};          ///< where a K-block begins; null: k is not blocked
+  std::int64_t lines = 0;  ///< values of a line of the array that transposed sums wait in; 0: they do not
   bool epilogue() const { return to == SumsTo::epilogue || to == SumsTo::epilogue_of_memory; }
 };
 
@@ -113,28 +114,33 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
       const Expr stored = v.dense_load(v.address(result_of_tile(), true));
       each.push_back(tree::assign(sums, call("v_add", {stored, sum})));
     });
-  // With one lane what is stored may lie along any axis.
-  const bool transposes = v.kernel.gemm.transposes && v.target.lanes > 1;
-  if (v.kernel.gemm.columns >= 0 && work.to != SumsTo::memory && (expensive_epilogue(v.kernel) || transposes)) {
-    const auto [across_columns, down] = pieces_of(v.kernel, tile);
-    const std::int64_t width = across_columns.points * v.target.lanes;
-    const auto stores_of_tile = [&](Block& to) {
-      transposes ? stores_transposed(v, to, tile, width) : stores_in_loops(v, to, tile, width);
-    };
-    // A function where there are vectors: the constants of its loops would take registers that the accumulators need.
-    const bool outlined = v.target.lanes > 1 && expensive_epilogue(v.kernel);
-    const char* const kept = outlined ? "kept" : "sums";
+  const auto [across_columns, down] = pieces_of(v.kernel, tile);
+  const std::int64_t width = across_columns.points * v.target.lanes;
+  const auto keep_sums = [&](const char* array) {
     b.push_back(
-        tree::declare("alignas(64) real", fmt::format("{}[{}]", kept, tree::print(down.count() * width)), nullptr));
+        tree::declare("alignas(64) real", fmt::format("{}[{}]", array, tree::print(down.count() * width)), nullptr));
     v.unrolled(b, tile, [&](Block& each) {
-      Expr at = name(kept);
+      Expr at = name(array);
       for (const Values::TileLoop& l : turns)
         at = at + name(l.variable) * (l.axis == v.vector ? v.target.lanes : width);
       each.push_back(tree::evaluate(call("v_store", {at, sum})));
     });
-    if (!outlined) return stores_of_tile(b);
+  };
+  if (work.lines) {
+    keep_sums("sums");
+    const Expr to = name("lines") + v.along(v.kernel.gemm.rows, 1);
+    b.push_back(tree::evaluate(call(fmt::format("v_store_transposed<{}, {}>", tree::print(down.count()), width),
+                                    {name("sums"), to, integer(work.lines)})));
+    return;
+  }
+  if (v.kernel.gemm.columns >= 0 && work.to != SumsTo::memory && expensive_epilogue(v.kernel)) {
+    // A function where there are vectors: the constants of its loops would take registers that the accumulators need.
+    const bool outlined = v.target.lanes > 1;
+    const char* const kept = outlined ? "kept" : "sums";
+    keep_sums(kept);
+    if (!outlined) return stores_in_loops(v, b, tile, width);
     Block epilogue;
-    stores_of_tile(epilogue);
+    stores_in_loops(v, epilogue, tile, width);
     b.push_back(tree::lambda_not_inlined("epilogue", {{"const real*", "sums"}}, std::move(epilogue)));
     b.push_back(tree::evaluate(call("epilogue", {name(kept)})));
     return;
@@ -211,6 +217,8 @@ Block tiles_of_images(Values& v, const Work& work, const std::vector<int>& axes,
   return b;
 }
 
+Block tiles_of_line(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile);
+
 Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
   Block b;
   if (depth == axes.size()) {
@@ -222,6 +230,9 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
   }
   int a = axes[depth];
   if (v.extent[a] < 0) return tiles_of_images(v, work, axes, depth, tile);
+  // With one lane what is stored may lie along any axis.
+  if (a == v.kernel.gemm.rows && v.kernel.gemm.transposes && v.target.lanes > 1 && !work.lines)
+    return tiles_of_line(v, work, axes, depth, tile);
   std::int64_t unit = a == v.vector ? v.target.lanes : 1;
   std::int64_t extent = v.extent[a];
   std::int64_t points = v.schedule.tile[a], span = points * unit;
@@ -295,6 +306,22 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
     pieces.push_back(std::move(last));
   }
   return join(std::move(pieces));
+}
+
+/// Tiles along a line whose columns are the vectors: transposed sums wait for the epilogue, which has lanes along the
+/// whole line.
+Block tiles_of_line(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
+  const int rows = v.kernel.gemm.rows;
+  const std::int64_t lanes = v.target.lanes, points = v.schedule.tile[rows], extent = v.extent[rows];
+  const std::int64_t last = (extent - 1) / points * points, vectors = (std::min(points, extent) + lanes - 1) / lanes;
+  Work one = work;
+  one.lines = (last + vectors * lanes + lanes - 1) / lanes * lanes;
+  Block b{tree::declare("alignas(64) real", fmt::format("lines[{}]", v.columns_of_tile() * one.lines), nullptr)};
+  prefetch_lines(v, b, tile);
+  Block sums = tiles(v, one, axes, depth, tile);
+  b.insert(b.end(), sums.begin(), sums.end());
+  stores_of_lines(v, b, tile, one.lines);
+  return b;
 }
 
 Block tiles(Values& v, const Work& work, const std::vector<int>& axes) {

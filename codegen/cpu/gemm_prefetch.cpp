@@ -145,4 +145,21 @@ void prefetch_results(Values& v, Block& b, const Tile& tile, const GemmOperands&
       prefetch(e.access, false);
 }
 
+void prefetch_lines(Values& v, Block& b, const Tile& columns) {
+  const int axis = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
+  const Expr count = integer(tile_vectors(v, pieces_of(v.kernel, columns).first));
+  std::set<std::string> seen;
+  const auto prefetch = [&](const Access& access, bool stored) {
+    if (v.step_of(access, rows) != 1 || v.on_stack(access)) return;
+    const Expr first = v.address(access, stored), stride = integer(v.step_of(access, axis));
+    if (seen.insert(tree::print(first)).second)
+      b.push_back(tree::evaluate(call("v_fetch_rows", {first, count, stride, integer(v.extent[rows])})));
+  };
+  v.set(rows, nullptr);
+  for (const Step::Store& store : v.step(1).stores) {
+    each_load(v, store.value, [&](const Access& read) { prefetch(read, false); });
+    prefetch(store.to, true);
+  }
+}
+
 }  // namespace tessera::codegen::cpu

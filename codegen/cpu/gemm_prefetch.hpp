@@ -27,5 +27,7 @@ bool has_slack(const Values& v);
 bool prefetched_by_tile(const Values& v, const GemmOperands& g, const Access& access);
 /// Prefetches the places where a tile's results go and, with an epilogue, the stash that it reads.
 void prefetch_results(Values& v, tree::Block& b, const Tile& tile, const GemmOperands& g, bool epilogue);
+/// The same of all tiles along a line whose columns are the vectors, and all that their epilogue reads along it.
+void prefetch_lines(Values& v, tree::Block& b, const Tile& columns);
 
 }  // namespace tessera::codegen::cpu

@@ -320,6 +320,7 @@ const std::set<std::string>& known_names() {
                               "axpy",
                               "rank_one_update",
                               "v_copy_transposed",
+                              "v_store_transposed",
                               "v_fill",
                               "v_fetch",
                               "v_fetch_near",

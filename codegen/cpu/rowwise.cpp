@@ -39,14 +39,6 @@ struct OfRows {
   std::vector<Access> prefetched{};  ///< of the rows that come next
 };
 
-void each_load(const Values& v, ExprId e, const std::function<void(const Access&)>& visit) {
-  const Expression& x = v.expression(e);
-  if (x.kind == Expression::Kind::load) visit(x.access);
-  if (x.kind == Expression::Kind::op)
-    for (ExprId operand : {x.a, x.b, x.c})
-      if (operand.valid()) each_load(v, operand, visit);
-}
-
 /// The locals that an expression is made of, but for those within `known` ones.
 std::set<ExprId> locals_of(const Values& v, ExprId e, const std::set<ExprId>& known = {}) {
   const Expression& x = v.expression(e);

@@ -40,7 +40,8 @@ int axis_to_partition(const Values& v) {
   if (v.kernel.gemm.columns >= 0 && !v.kernel.gemm.transposes) axes = {v.kernel.gemm.rows};
   int widest = -1;
   for (int a : axes) {
-    if (a < 0 || a == v.schedule.parallel || a == v.vector || v.kernel.axes[a].only.valid() ||
+    const bool line = v.kernel.gemm.transposes && a == v.kernel.gemm.rows;  // its epilogue is one
+    if (a < 0 || line || a == v.schedule.parallel || a == v.vector || v.kernel.axes[a].only.valid() ||
         v.kernel.axes[a].last.valid())
       continue;
     const std::int64_t extent = v.extent[a];

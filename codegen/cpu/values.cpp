@@ -380,4 +380,12 @@ void Values::add(Block& b, const Step::Store& store, Expr value) {
   dense_store(b, p, call("v_add", {dense_load(p), std::move(value)}), false);
 }
 
+void each_load(const Values& v, ExprId e, const std::function<void(const Access&)>& visit) {
+  const Expression& x = v.expression(e);
+  if (x.kind == Expression::Kind::load) visit(x.access);
+  if (x.kind == Expression::Kind::op)
+    for (ExprId operand : {x.a, x.b, x.c})
+      if (operand.valid()) each_load(v, operand, visit);
+}
+
 }  // namespace tessera::codegen::cpu

@@ -140,4 +140,7 @@ class Values : public ExprRenderer {
   Unrolled* unrolled_ = nullptr;  ///< those around what is evaluated
 };
 
+/// Every load that an expression is made of.
+void each_load(const Values& v, ExprId e, const std::function<void(const Access&)>& visit);
+
 }  // namespace tessera::codegen::cpu

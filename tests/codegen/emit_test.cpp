@@ -217,6 +217,37 @@ TEST(Emit, ConstantsAreFilledByTheRunAndNotStoredOneByOne) {
   }
 }
 
+/// A convolution of wide maps whose lines fill vectors badly, 8 lines of 136 columns, with a bias and SiLU.
+graph::Graph wide_map() {
+  constexpr auto B = axis<"B">;
+  Sketch s;
+  s.graph.name = "wide";
+  const RecorderScope scope(s.b);
+  const Tensor<B, 32_c, 8_c, 136_c> x(s.input("images", Tensor<B, 32_c, 8_c, 136_c>::shape.dims()));
+  const Tensor<32_c, 32_c, 3_c, 3_c> weight(s.parameter("weight", Tensor<32_c, 32_c, 3_c, 3_c>::shape.dims()));
+  s.value("outputs", node_of(silu(conv2d<Convolution{.padding = 1}>(x, weight))));
+  return s.graph;
+}
+
+TEST(Emit, AConvolutionWithLanesAlongChannelsHasOneEpilogueForALine) {
+  GeneratorOptions options;
+  options.isas = {"scalar", "avx2", "avx512", "neon"};
+  const auto files = codegen::generate(wide_map(), options);
+  for (const char* isa : {"avx2", "avx512", "neon"}) {
+    const std::string& text = files.at(fmt::format("wide_{}.cpp", isa));
+    const std::size_t kernel = text.find("lanes along i\n[[gnu::noinline]]");
+    ASSERT_NE(kernel, std::string::npos) << isa;
+    const std::string body = text.substr(kernel, text.find("\n}\n", kernel) - kernel);
+    const std::size_t sums = body.find("v_store_transposed<"), line = body.find("v_load"), silu = body.find("v_tanh");
+    EXPECT_NE(sums, std::string::npos) << isa << ": " << body;
+    EXPECT_TRUE(sums < line && line < silu) << isa << ": " << body;
+    EXPECT_EQ(body.find("v_tanh", silu + 1), std::string::npos) << isa << ": " << body;
+    // Threads partition the lines, though a line has more points than there are lines.
+    EXPECT_NE(body.find("(8, 1"), std::string::npos) << isa << ": " << body;
+  }
+  EXPECT_EQ(files.at("wide_scalar.cpp").find("v_store_transposed<"), std::string::npos);
+}
+
 /// The kernels of a file whose names end in a number.
 std::vector<std::string> numbered_kernels(const std::string& text) {
   const std::string begin = "static void ";

@@ -18,7 +18,22 @@ typedef __m256 vec;
   return _mm256_load_ps(lane);
 }
 [[maybe_unused]] static inline void v_store(real* p, vec x) { _mm256_storeu_ps(p, x); }
-[[maybe_unused]] static inline void v_store_n(real* p, vec x, int n) { _mm256_maskstore_ps(p, v_first(n), x); }
+// In halves: AMD's masked stores take longer than a dozen instructions.
+[[maybe_unused]] static inline void v_store_n(real* p, vec x, int n) {
+  if (n == lanes) return _mm256_storeu_ps(p, x);
+  __m128 half = _mm256_castps256_ps128(x);
+  if (n & 4) {
+    _mm_storeu_ps(p, half);
+    half = _mm256_extractf128_ps(x, 1);
+    p += 4;
+  }
+  if (n & 2) {
+    _mm_storel_pi(reinterpret_cast<__m64*>(p), half);
+    half = _mm_movehl_ps(half, half);
+    p += 2;
+  }
+  if (n & 1) _mm_store_ss(p, half);
+}
 [[maybe_unused]] static inline void v_store_strided(real* p, std::int64_t stride, vec x, int n) {
   alignas(32) real lane[lanes];
   _mm256_store_ps(lane, x);
