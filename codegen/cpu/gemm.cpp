@@ -63,6 +63,14 @@ bool rank_one_update(Values& v, Block& b, const Tile& tile) {
   return true;
 }
 
+/// The block in which the innermost of nested loops stands.
+Block& innermost(Block& loops) {
+  const auto is_loop = [](const Block& b) { return b.size() == 1 && b.front().kind == tree::Statement::Kind::loop; };
+  Block* at = &loops;
+  while (is_loop(*at) && is_loop(at->front().body)) at = &at->front().body;
+  return *at;
+}
+
 void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const GemmOperands& g = work.operands;
   const auto result_of_tile = [&]() -> const Access& { return v.step(1).stores.front().to; };
@@ -107,6 +115,8 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     v.unrolled(inside, tile,
                [&](Block& each) { each.push_back(tree::assign(sums, accumulate(v, st, each, sum, across))); });
   });
+  if (work.lines && !shares_taps(v.target))
+    innermost(body).insert(innermost(body).begin(), tree::pragma("GCC unroll 1"));
   b.insert(b.end(), body.begin(), body.end());
   v.reset();
   if (work.to == SumsTo::epilogue_of_memory)

@@ -409,6 +409,8 @@ int tile_vectors(const Target& target, std::int64_t columns, DType dtype) {
   return 1;
 }
 
+bool shares_taps(const Target& target) { return target.lanes == 1 || target.accumulators > 16; }
+
 /// Vectors of a tile of one row: as many as hide an addition's latency, where they divide the columns into tiles of 64
 /// at most, of which a step may leave out what lies behind its position. Panels of a packed weight are as wide as they
 /// are for all rows.
@@ -463,10 +465,9 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   if (p.rows >= 0) {
     const std::int64_t rows = size_of(kernel, p.rows);
     const auto tuned = target.tuned_rows.find({rows, vectors});
-    // Neighbours on a line share what they load for their taps, which takes a third of the registers.
-    s.tile[p.rows] = p.transposes
-                         ? equal_rows(rows, std::clamp<std::int64_t>(target.product_sums * 2 / 3 / vectors, 1, most))
-                     : tiles ? tile_rows(rows, p.dtype == DType::bf16 ? target.bf16_tile_rows : tile_side)
+    const int sums = shares_taps(target) ? target.product_sums * 2 / 3 : target.product_sums;
+    s.tile[p.rows] = p.transposes ? equal_rows(rows, std::clamp<std::int64_t>(sums / vectors, 1, most))
+                     : tiles      ? tile_rows(rows, p.dtype == DType::bf16 ? target.bf16_tile_rows : tile_side)
                      : tuned != target.tuned_rows.end() ? tuned->second
                                                         : best_rows(rows, most, vectors);
   }

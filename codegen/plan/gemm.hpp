@@ -21,6 +21,9 @@ bool uses_tile_unit(DType dtype, const Target& target);
 bool uses_tile_unit(const Kernel& kernel, const Target& target);
 /// How many vectors wide the micro-kernels of a GEMM with that N are: the same for all that read a panel.
 int tile_vectors(const Target& target, std::int64_t columns, DType dtype);
+/// Whether neighbours on a line share what they load for a convolution's taps, which takes a third of the registers.
+/// With 16 vector registers each tap loads its own, and sums take them.
+bool shares_taps(const Target& target);
 Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                        const Target& target);
 
