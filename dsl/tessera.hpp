@@ -10,6 +10,7 @@
 #include "dsl/losses.hpp"
 #include "dsl/module.hpp"
 #include "dsl/ops/abs.hpp"
+#include "dsl/ops/arange.hpp"
 #include "dsl/ops/argmax.hpp"
 #include "dsl/ops/arithmetic.hpp"
 #include "dsl/ops/chunk.hpp"

@@ -11,7 +11,7 @@ namespace tessera::models {
 /// What can differ from one Gpt to another. The defaults are those of 16x16 tokens of 1024 codes.
 struct GptSpec {
   std::int64_t codes = 1024;      ///< a token is one of so many: rows of the table
-  std::int64_t positions = 256;   ///< tokens that are read
+  std::int64_t positions = 256;   ///< tokens that are read; a Gpt of one has no NAME_step
   std::int64_t layers = 24;       ///< blocks
   std::int64_t heads = 16;        ///< has to divide width
   std::int64_t width = 1024;      ///< of a token
@@ -26,7 +26,7 @@ template <GptSpec S>
 struct GptProblem {
   constexpr Text operator()() const {
     Text t;
-    if (S.classes > S.codes)
+    if (S.classes < 0 || S.classes > S.codes)
       t.put("a Gpt of ").put(S.classes).put(" classes and ").put(S.codes);
     else if (S.start < 0 || S.start >= S.codes)
       t.put("a Gpt that starts with token ").put(S.start).put(" of ").put(S.codes);

@@ -139,15 +139,30 @@ std::vector<std::int64_t> Values::key_of(ExprId e) {
   return key;
 }
 
+Expr Values::number(const Expr& at, std::int64_t step) const {
+  Expr here = broadcast(at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
+                                                              : call("static_cast<real>", {at}));
+  if (step == 0) return here;
+  const Expr lanes = call("v_iota", {});
+  return step == 1 ? call("v_add", {here, lanes})
+                   : call("v_fma", {lanes, broadcast(tree::real(static_cast<double>(step))), here});
+}
+
+Expr Values::index(const Expression& x) {
+  Expr at = integer(x.element.offset);
+  std::int64_t step = 0;
+  for (const Affine::Part& p : x.element.parts) {
+    at = at + along(p.axis, p.coefficient);
+    if (p.axis == vector) step = p.coefficient;
+  }
+  return number(at, step);
+}
+
 Expr Values::index_equals(const Expression& x) {
   const Access& labels = expression(x.a).access;
   const Expr label =
       broadcast(call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))}));
-  const Expr at = along(x.axis, 1);
-  Expr here = broadcast(at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
-                                                              : call("static_cast<real>", {at}));
-  if (x.axis == vector) here = call("v_add", {here, call("v_iota", {})});
-  return call("v_equal", {here, label});
+  return call("v_equal", {number(along(x.axis, 1), x.axis == vector ? 1 : 0), label});
 }
 
 Expr Values::op(Block& b, const Expression& x) {

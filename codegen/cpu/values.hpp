@@ -112,11 +112,14 @@ class Values : public ExprRenderer {
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 
  private:
+  /// An index as a vector, whose lanes lie `step` apart.
+  tree::Expr number(const tree::Expr& at, std::int64_t step) const;
   const std::set<int>& axes_of(ExprId e);
   bool varies_along_row(ExprId e);
   bool divides_by_row_statistic(const Expression& x);
   tree::Expr local(int step) override { return locals.at({step, offsets_of_outer()}); }
   tree::Expr op(tree::Block& b, const Expression& x) override;
+  tree::Expr index(const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
   std::vector<std::int64_t> key_of(ExprId e) override;

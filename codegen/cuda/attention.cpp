@@ -215,6 +215,8 @@ bool Emitter::lies_together(std::int64_t count, const Step::Store& store, int ax
         const auto at = loaded.find(axis);
         return at == loaded.end() || at->second == 0;
       }
+      case Expression::Kind::index:
+        return !ranges::contains(x.element.parts, axis, &Affine::Part::axis);
       case Expression::Kind::index_equals:
       case Expression::Kind::keep:
         return false;

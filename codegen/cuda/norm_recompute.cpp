@@ -87,7 +87,8 @@ class Norm {
     walk(k_, e, [&](ExprId below) {
       const Expression& x = expression_of(k_, below);
       found = found || (x.kind == Expression::Kind::load && knows(x.access, axis)) ||
-              x.kind == Expression::Kind::index_equals || x.kind == Expression::Kind::keep;
+              x.kind == Expression::Kind::index || x.kind == Expression::Kind::index_equals ||
+              x.kind == Expression::Kind::keep;
       return false;
     });
     return found;

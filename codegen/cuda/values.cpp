@@ -150,7 +150,8 @@ bool Values::has_pairs(const std::vector<ExprId>& roots) const {
   return ranges::all_of(below, [&](const auto& part) {
     const Expression& x = expression(part.first);
     if (x.kind == Expression::Kind::op) return ranges::contains(known, x.op);
-    return x.kind != Expression::Kind::keep && x.kind != Expression::Kind::index_equals;
+    return x.kind != Expression::Kind::keep && x.kind != Expression::Kind::index &&
+           x.kind != Expression::Kind::index_equals;
   });
 }
 
@@ -169,6 +170,13 @@ Expr Values::load(const Access& access) {
     return tree::index(name(at->second), name("lane"));
   }
   return rounds(access) ? call("widened", {element(access, false)}) : element(access, false);
+}
+
+Expr Values::index(const Expression& x) {
+  Expr at = integer(x.element.offset);
+  for (const Affine::Part& p : x.element.parts)
+    if (extent_of(p.axis) != 1) at = at + position(p.axis) * p.coefficient;
+  return call("static_cast<real>", {at});
 }
 
 Expr Values::index_equals(const Expression& x) {

@@ -58,6 +58,7 @@ class Values : public ExprRenderer {
   tree::Expr local(int step) override { return locals_.at(step); }
   tree::Expr load(const Access& access) override;
   tree::Expr op(tree::Block& b, const Expression& x) override;
+  tree::Expr index(const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;
   std::vector<std::int64_t> key_of(ExprId e) override { return {e.number()}; }

@@ -55,6 +55,8 @@ Expr ExprRenderer::make(Block& b, ExprId e) {
       return local(x.step);
     case Expression::Kind::load:
       return load(x.access);
+    case Expression::Kind::index:
+      return index(x);
     case Expression::Kind::index_equals:
       return index_equals(x);
     case Expression::Kind::keep: {

@@ -47,6 +47,8 @@ class ExprRenderer : public KernelView {
   virtual tree::Expr local(int step) = 0;
   virtual tree::Expr load(const Access& access) = 0;
   virtual tree::Expr op(tree::Block& b, const Expression& x) = 0;
+  /// A sum of multiples of axes' indices, as a real.
+  virtual tree::Expr index(const Expression& x) = 0;
   /// 1 where an axis stands at the integer that `x` loads, else 0.
   virtual tree::Expr index_equals(const Expression& x) = 0;
   /// Which of dropout's factors it is, as arguments of the function that makes them.

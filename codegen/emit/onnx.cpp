@@ -378,6 +378,8 @@ class Translation {
         return n.name;
       case Op::table:
         return table(n);
+      case Op::arange:
+        return node("Range", {number(0), number(static_cast<double>(n.shape[0].value())), number(1)});
       case Op::constant:
         return number(n.value);
       case Op::extent:

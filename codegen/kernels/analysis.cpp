@@ -114,6 +114,20 @@ bool reduces_batch(const Graph& graph, const Node& n) {
   return std::any_of(n.axes.begin(), n.axes.end(), [&](int axis) { return !x.shape[axis].known(); });
 }
 
+/// By node: whether numbers and the places of its elements give it by operations as cheap as a load, as a causal mask.
+std::vector<bool> follow_from_places(const Graph& graph) {
+  std::vector<bool> known;
+  for (const Node& n : graph.nodes) {
+    const bool number = n.op == Op::arange || n.op == Op::constant || n.op == Op::extent;
+    const bool moves = n.op == Op::broadcast || n.op == Op::slice || reads_as_view(n);
+    const bool cheap = is_elementwise(n.op) && row_of(n.op).cpu_cost <= 1;
+    known.push_back(number || ((moves || cheap) && std::all_of(n.operands.begin(), n.operands.end(), [&](NodeId o) {
+                                 return known[static_cast<std::size_t>(o)];
+                               })));
+  }
+  return known;
+}
+
 }  // namespace
 
 std::optional<std::vector<Affine>> operand_index(const Rearrangement& r, const std::vector<Affine>& index) {
@@ -136,6 +150,7 @@ Analysis analyse(const Graph& graph) {
       user[o] = static_cast<NodeId>(i);
     }
 
+  const std::vector<bool> known = follow_from_places(graph);
   for (std::size_t i = 0; i < count; ++i) {
     const Node& n = graph.nodes[i];
     auto inlined = [&](NodeId o) { return a.role[o] == Role::inlined; };
@@ -147,6 +162,7 @@ Analysis analyse(const Graph& graph) {
       case Op::carry_out:
         a.role[i] = Role::leaf;
         break;
+      case Op::arange:
       case Op::constant:
       case Op::extent:
       case Op::keep:
@@ -164,7 +180,8 @@ Analysis analyse(const Graph& graph) {
         if (reads_as_view(n)) a.role[i] = Role::inlined;
         break;  // whether it is storage is settled below, with the claims
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
-        if (n.op != Op::copy && n.shape.empty() && std::all_of(n.operands.begin(), n.operands.end(), inlined))
+        if (n.op != Op::copy && (n.shape.empty() || known[i]) &&
+            std::all_of(n.operands.begin(), n.operands.end(), inlined))
           a.role[i] = Role::inlined;
         break;
       case Op::cache:

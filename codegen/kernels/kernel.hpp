@@ -56,13 +56,14 @@ std::vector<int> axes_along(const Access& access);
 
 /// A node of a kernel's expression tree; its operands stand before it in Kernel::expressions.
 struct Expression {
-  enum class Kind : std::uint8_t { load, constant, extent, local, index_equals, keep, op } kind = Kind::constant;
+  enum class Kind : std::uint8_t { load, constant, extent, local, index, index_equals, keep, op };
+  Kind kind = Kind::constant;
   graph::Op op = graph::Op::add;  ///< of an op: an elementwise one
   ExprId a, b, c;                 ///< operands of an op; the integer load of index_equals or keep
   int step = -1;                  ///< of a local: what has reduced it
   int axis = -1;                  ///< of index_equals: 1 where this axis stands at the loaded integer
   double value = 0;               ///< of a constant; of keep: the rate
-  Affine element;                 ///< of keep: which of the factors
+  Affine element;                 ///< of index: its value; of keep: which of the factors
   std::int64_t dropout = 0;       ///< of keep: which dropout
   Dim dim;
   Access access;

@@ -185,6 +185,12 @@ class Lowering {
       e.dim = n.dim;
       return push(c, e);
     }
+    if (n.op == Op::arange) {
+      Expression e;
+      e.kind = Expression::Kind::index;
+      e.element = index[0];
+      return push(c, e);
+    }
     if (n.op == Op::broadcast) {
       std::vector<Affine> inner;
       for (int a : n.axes) inner.push_back(index[a]);

@@ -43,6 +43,8 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, ExprId i) 
       return fmt::format("extent({})", to_string(e.dim));
     case Expression::Kind::local:
       return fmt::format("r{}", e.step);
+    case Expression::Kind::index:
+      return fmt::format("index({})", print_affine(k, e.element));
     case Expression::Kind::index_equals:
       return fmt::format("({} == {})", k.axes[e.axis].name, print_expression(p, k, e.a));
     case Expression::Kind::keep:

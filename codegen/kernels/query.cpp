@@ -42,8 +42,8 @@ bool same(const Kernel& k, ExprId a, ExprId b) {
   if (!a.valid() || !b.valid()) return false;
   const Expression &x = expression_of(k, a), &y = expression_of(k, b);
   return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.axis == y.axis &&
-         x.step == y.step && x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent &&
-         same(k, x.a, y.a) && same(k, x.b, y.b) && same(k, x.c, y.c);
+         x.step == y.step && x.element == y.element && x.kind != Expression::Kind::keep &&
+         x.kind != Expression::Kind::extent && same(k, x.a, y.a) && same(k, x.b, y.b) && same(k, x.c, y.c);
 }
 
 std::set<TensorId> stored_by(const Kernel& k) {

@@ -71,6 +71,10 @@ class Verifier {
         if (e.step < 0 || e.step >= static_cast<int>(step) || !k.steps[e.step].reduces)
           fail(k, "reads a reduction before it is done");
         break;
+      case Expression::Kind::index:
+        for (const Affine::Part& part : e.element.parts)
+          if (!scope.contains(part.axis)) fail(k, "takes the index of an axis outside its scope");
+        break;
       case Expression::Kind::index_equals:
         if (!scope.contains(e.axis)) fail(k, "compares an axis outside its scope");
         expression(k, e.a, scope, step);

@@ -1,6 +1,5 @@
 #include "codegen/passes/simplify.hpp"
 
-#include <cmath>
 #include <optional>
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/find.hpp>
@@ -23,20 +22,6 @@ using graph::Output;
 using graph::Region;
 
 namespace {
-
-/// The op on plain numbers, for folding.
-std::optional<double> fold(Op op, double a, double b) {
-  switch (op) {
-#define TESSERA_FOLD(OP, OPERANDS, COMMUTES, CPU_COST, CPU, CUDA_COST, CUDA, NUMBER) \
-  case Op::OP:                                                                       \
-    return NUMBER;
-    TESSERA_ELEMENTWISE_OPS(TESSERA_FOLD)
-#undef TESSERA_FOLD
-    TESSERA_OTHER_OPS(TESSERA_OP_CASE)
-    break;
-  }
-  return std::nullopt;
-}
 
 /// One pass over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
 /// rule appends is itself simplified by the next pass.
@@ -93,6 +78,7 @@ class Round {
       case Op::input:
       case Op::parameter:
       case Op::table:
+      case Op::arange:
       case Op::constant:
       case Op::keep:
       case Op::integers:
@@ -125,7 +111,7 @@ class Round {
     if (n.op == Op::select) return select(n, old);
     const std::optional<double> a = number(n.operands[0]), b = n.operands.size() > 1 ? number(n.operands[1]) : a;
     if (a && b)
-      if (const std::optional<double> value = fold(n.op, *a, *b)) return spread(*value, n.shape);
+      if (const std::optional<double> value = value_of(n.op, *a, *b)) return spread(*value, n.shape);
     for (NodeId id : {identity(n), of_broadcasts(n), into_concat(n, old)})
       if (id != graph::none) return id;
     return graph::none;
@@ -135,7 +121,17 @@ class Round {
     if (const std::optional<double> condition = number(n.operands[0]))
       return condition > 0 ? n.operands[1] : n.operands[2];
     if (n.operands[1] == n.operands[2]) return n.operands[1];
+    if (const NodeId sign = before_step(n.operands[0]); sign != graph::none)
+      return b_->select(sign, n.operands[1], n.operands[2]);
     return into_concat(n, old);
+  }
+
+  /// What is above 0 where the condition is: of a step its operand, which is a condition as it stands.
+  NodeId before_step(NodeId condition) {
+    const Node n = def(condition);
+    if (n.op == Op::step) return n.operands[0];
+    if (n.op != Op::broadcast || def(n.operands[0]).op != Op::step) return graph::none;
+    return b_->broadcast(def(n.operands[0]).operands[0], n.shape, n.axes);
   }
 
   NodeId identity(const Node& n) {

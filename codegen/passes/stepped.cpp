@@ -1,6 +1,7 @@
 #include "codegen/passes/stepped.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
@@ -114,6 +115,7 @@ class Stepping {
         return keeps(alike(n, before, same_at_all_));
       case Op::parameter:
       case Op::table:
+      case Op::arange:
       case Op::constant:
       case Op::extent:
       case Op::input:
@@ -155,6 +157,13 @@ class Stepping {
       shape[axis] = Dim::constant(1);
       return b_->broadcast(place == x.axes.end() ? inner : row(inner, static_cast<int>(place - x.axes.begin())), shape,
                            x.axes);
+    }
+    if (is_elementwise(x.op)) {
+      Node one = x;
+      one.shape[axis] = Dim::constant(1);
+      for (NodeId& o : one.operands)
+        if (!b_->shape(o).empty()) o = row(o, axis);
+      return b_->append(one);
     }
     const auto dims = static_cast<int>(x.shape.size());
     std::vector<int> whole, one;
@@ -288,8 +297,7 @@ class Stepping {
     return n.op == Op::softmax && n.axes[0] == axes[1] && is_causal_select(old_[n.operands[0]], axes);
   }
 
-  /// A select by a table that is above 0 where the key stands at the query's position or before it, and the lowest
-  /// number elsewhere.
+  /// A select by a mask that is 0 where the key stands behind the query's position, and the lowest number there.
   bool is_causal_select(const Node& n, const std::vector<int>& axes) const {
     if (n.op != Op::select) return false;
     NodeId hidden = n.operands[2];
@@ -301,13 +309,34 @@ class Stepping {
       of_mask = old_[mask].axes;
       mask = old_[mask].operands[0];
     }
-    const Node& table = old_[mask];
-    if (table.op != Op::table || of_mask != axes) return false;
-    const std::int64_t queries = table.shape[0].value(), columns = table.shape[1].value();
-    for (std::int64_t i = 0; i < queries; ++i)
-      for (std::int64_t j = i + 1; j < columns; ++j)
-        if (table.data[static_cast<std::size_t>(i * columns + j)] > 0) return false;
-    return queries == columns && same_size(table.shape[0], positions_);
+    const std::vector<Dim>& shape = old_[mask].shape;
+    if (of_mask != axes || !same_size(shape[0], positions_) || !same_size(shape[1], positions_)) return false;
+    const std::int64_t positions = positions_.value();
+    for (std::int64_t i = 0; i < positions; ++i)
+      for (std::int64_t j = i + 1; j < positions; ++j)
+        if (const std::optional<double> seen = number_at(mask, {i, j}); !seen || *seen > 0) return false;
+    return true;
+  }
+
+  /// What stands there, where fixed numbers and the places themselves tell it.
+  std::optional<double> number_at(NodeId id, const std::vector<std::int64_t>& place) const {
+    const Node& n = old_[id];
+    if (n.op == Op::constant) return n.value;
+    if (n.op == Op::arange) return static_cast<double>(place[0]);
+    if (n.op == Op::table) {
+      std::size_t number = 0;
+      for (std::size_t d = 0; d < place.size(); ++d)
+        number = number * static_cast<std::size_t>(n.shape[d].value()) + static_cast<std::size_t>(place[d]);
+      return n.data[number];
+    }
+    if (n.op == Op::broadcast) {
+      std::vector<std::int64_t> inner;
+      for (const int axis : n.axes) inner.push_back(place[at(axis)]);
+      return number_at(n.operands[0], inner);
+    }
+    if (!is_unary(n.op) && !is_binary(n.op)) return std::nullopt;
+    const std::optional<double> a = number_at(n.operands[0], place), b = number_at(n.operands.back(), place);
+    return a && b ? value_of(n.op, *a, *b) : std::nullopt;
   }
 
   const Graph& old_;

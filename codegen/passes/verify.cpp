@@ -193,6 +193,10 @@ class GraphVerifier {
       case Op::table:
         table();
         break;
+      case Op::arange:
+        if (n.shape.size() != 1 || !n.shape[0].known())
+          fail("numbers the places of {}, not of one dim whose size is known", to_string(n.shape));
+        break;
       case Op::constant:
       case Op::extent:
         expect({});

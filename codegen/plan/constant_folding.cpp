@@ -69,7 +69,8 @@ class Folder {
     bool constant =
         tasks_of(k) == Tasks::once && !k.accumulates && ranges::all_of(k.expressions, [](const Expression& e) {
           using Kind = Expression::Kind;
-          return e.kind == Kind::load || e.kind == Kind::constant || e.kind == Kind::local || e.kind == Kind::op;
+          return e.kind == Kind::load || e.kind == Kind::constant || e.kind == Kind::local || e.kind == Kind::index ||
+                 e.kind == Kind::op;
         });
     for_each_access(k, [&](const Access& a, bool writes) {
       const Tensor& t = p_.tensors[a.tensor];

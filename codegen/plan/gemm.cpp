@@ -87,6 +87,7 @@ class Finder {
     switch (x.kind) {
       case Expression::Kind::load:
         return ranges::any_of(x.access.index, along);
+      case Expression::Kind::index:
       case Expression::Kind::keep:
         return along(x.element);
       case Expression::Kind::index_equals:
@@ -268,7 +269,7 @@ class Finder {
     bool fits = true;
     for_accesses(k, [&](const Access& access) { fits &= step(access, a) == step(access, b) * extent; });
     for (const Expression& e : k.expressions)
-      fits &= e.kind != Expression::Kind::keep &&
+      fits &= e.kind != Expression::Kind::keep && e.kind != Expression::Kind::index &&
               !(e.kind == Expression::Kind::index_equals && (e.axis == a || e.axis == b));
     if (!fits) return false;
     second.dim = first.dim * second.dim;

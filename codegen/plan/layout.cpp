@@ -115,7 +115,7 @@ double estimate(const KernelProgram& program, const Layouts& layouts, const Kern
       const Expression& x = kernel.expressions[e];
       if (x.kind == Expression::Kind::load) cost += reuse * lane_cost(x.access, 1, 1);
       if (x.kind == Expression::Kind::op) cost += row_of(x.op).cpu_cost;
-      if (x.kind == Expression::Kind::index_equals) cost += 2;
+      if (x.kind == Expression::Kind::index || x.kind == Expression::Kind::index_equals) cost += 2;
       if (x.kind == Expression::Kind::keep) cost += 100;
     }
     for (const Step::Store& s : step.stores) cost += lane_cost(s.to, 1, 1.5);

@@ -51,6 +51,7 @@ class Builder {
     n.value = value;
     return append(std::move(n));
   }
+  NodeId arange(Dim dim) { return append(node(Op::arange, {}, {dim})); }
   NodeId extent(Dim dim) {
     Node n = node(Op::extent, {}, {});
     n.dim = dim;

@@ -25,6 +25,7 @@ enum class Op : std::uint8_t {
   parameter,  ///< name is the checkpoint key; in a region "{}" stands for the layer's number, "{8}" for 8 more
   table,      ///< fixed numbers in data, row-major
   constant,   ///< value; no dims
+  arange,     ///< [T]: 0, 1, 2, ... as reals
   extent,     ///< the value of dim (a real, no dims): for means over dims known only at run time
   keep,  ///< operand: integers [4], the random state. Dropout's factors: 0 with probability value, else 1 / (1 - value)
   // elementwise, same shape

@@ -18,6 +18,8 @@ inline std::string_view op_name(Op op) {
       return "table";
     case Op::constant:
       return "constant";
+    case Op::arange:
+      return "arange";
     case Op::extent:
       return "extent";
     case Op::keep:

@@ -1,10 +1,7 @@
 // causal_mask and mask_scores: which keys a query may look at.
 #pragma once
 
-#include <cstdint>
 #include <limits>
-#include <string>
-#include <vector>
 
 #include "dsl/ops/shared_table.hpp"
 #include "dsl/ops/where.hpp"
@@ -12,8 +9,9 @@
 
 namespace tessera {
 
-/// The table [Queries, Keys] that is 1 where the key does not come after the query, else 0: causal_mask<T, J>(), where
-/// J is an alias of T or another axis. Sentence: [dim-unknown]. PyTorch equivalent: torch.ones(t, j).tril().
+/// [Queries, Keys]: 1 where the key does not come after the query, else 0: causal_mask<T, J>(), where J is an alias of
+/// T or another axis. It is compared where it is read, and takes no memory. Sentence: [dim-unknown]. PyTorch
+/// equivalent: torch.ones(t, j).tril().
 template <DimExpression auto Queries, DimExpression auto Keys>
 auto causal_mask() {
   using Table = Tensor<Queries, Keys>;
@@ -24,13 +22,11 @@ auto causal_mask() {
     if constexpr (!fits<decltype(problem)>) {
       return Refusal<decltype(problem)>::poison();
     } else {
-      const std::int64_t queries = Table::shape[0].value(), keys = Table::shape[1].value();
-      return detail::shared_table<Table>("causal_" + std::to_string(queries) + "x" + std::to_string(keys), [&] {
-        std::vector<double> data;
-        for (std::int64_t i = 0; i < queries; ++i)
-          for (std::int64_t j = 0; j < keys; ++j) data.push_back(j <= i ? 1 : 0);
-        return data;
-      });
+      graph::Builder& r = recorder();
+      const graph::NodeId behind = r.add(r.arange(Table::shape[0]), r.constant(1));  // the first key that is not seen
+      const graph::NodeId of_query = r.broadcast(behind, Table::shape.dims(), {0});
+      const graph::NodeId of_key = r.broadcast(r.arange(Table::shape[1]), Table::shape.dims(), {1});
+      return Table(r.unary(graph::Op::step, r.subtract(of_query, of_key)));
     }
   }
 }

@@ -217,7 +217,7 @@ TEST(Emit, ConstantsAreFilledByTheRunAndNotStoredOneByOne) {
   }
 }
 
-/// A convolution of wide maps whose lines fill vectors badly, 8 lines of 136 columns, with a bias and SiLU.
+/// A convolution of wide maps whose lines fill vectors badly, 8 lines of 136 columns, with SiLU.
 graph::Graph wide_map() {
   constexpr auto B = axis<"B">;
   Sketch s;

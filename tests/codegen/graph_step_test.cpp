@@ -18,7 +18,7 @@ using graph::Graph;
 using graph::Node;
 using graph::Op;
 
-enum class Kind { causal, shows_later, sums_exponentials, mean_of_tokens };
+enum class Kind { causal, shows_later, sums_exponentials, mean_of_tokens, own_table, table_that_shows_later };
 
 /// Attention of one head over four tokens, whose keys and values are the tokens themselves.
 template <Kind kind>
@@ -40,6 +40,15 @@ struct Sequence : Module {
     const auto weights = [&] {
       if constexpr (kind == Kind::shows_later)
         return softmax<-1>(scores);
+      else if constexpr (kind == Kind::own_table || kind == Kind::table_that_shows_later)
+        return softmax<-1>(mask_scores(scores, tessera::table<T, J>("mask", [] {
+                                         std::vector<double> seen(16);
+                                         for (std::size_t place = 0; place < 16; ++place)
+                                           seen[place] = place % 4 <= place / 4;
+                                         if (kind == Kind::table_that_shows_later)
+                                           seen[1] = 1;  // the first query sees the second key
+                                         return seen;
+                                       })));
       else
         return softmax<-1>(mask_scores(scores, causal_mask<T, J>()));
     }();
@@ -68,11 +77,20 @@ TEST(Stepped, KeysAndValuesAreCachesOfAllPositionsAndTheRestIsOfOne) {
   EXPECT_EQ(position->type, graph::Type::integer);
 }
 
+TEST(Stepped, AMaskMayBeATable) {
+  const std::optional<Graph> g = codegen::stepped(trace<Sequence<Kind::own_table>>("sequence"));
+  ASSERT_TRUE(g.has_value());
+  EXPECT_NO_THROW(codegen::verify(*g)) << codegen::print(*g);
+}
+
 TEST(Stepped, AModelThatLooksAheadHasNone) {
   EXPECT_FALSE(codegen::stepped(trace<Sequence<Kind::shows_later>>("sequence")).has_value());
+  EXPECT_FALSE(codegen::stepped(trace<Sequence<Kind::table_that_shows_later>>("sequence")).has_value());
   Graph g = trace<Sequence<Kind::causal>>("sequence");
+  std::size_t planted = 0;
   for (Node& n : g.nodes)
-    if (n.op == Op::table) n.data.at(1) = 1;  // the first query sees the second key
+    if (n.op == Op::constant && n.value == 1) n.value = 2, ++planted;  // each query sees one key more
+  EXPECT_EQ(planted, 1u);
   EXPECT_FALSE(codegen::stepped(g).has_value());
 }
 

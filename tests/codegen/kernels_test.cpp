@@ -283,6 +283,15 @@ TEST(VerifyKernels, RefusesALabelThatIsComparedWithAnAxisOutOfScope) {
   expect_refused(p, "compares an axis outside its scope");
 }
 
+TEST(VerifyKernels, RefusesTheIndexOfAnAxisOutOfScope) {
+  Sketch s;
+  const NodeId x = images(s);
+  s.value("outputs", s.b.multiply(x, s.b.broadcast(s.b.arange(s.J), s.b.shape(x), {2})));
+  KernelProgram p = lowered(s.graph);
+  expression(p.kernels[0], Expression::Kind::index).element.parts.at(0).axis = 99;
+  expect_refused(p, "takes the index of an axis outside its scope");
+}
+
 TEST(VerifyKernels, RefusesAnExpressionThatReadsALaterOne) {
   KernelProgram p = sample();
   Kernel& kernel = anchored(p, Anchor::contraction);

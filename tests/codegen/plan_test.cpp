@@ -338,6 +338,19 @@ TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block
   EXPECT_GT(found, 0u) << print(forward);
 }
 
+TEST(PlanAttention, ACausalMaskTakesNoMemory) {  // it would grow with the square of the tokens
+  using Causal = models::Gpt<{.codes = 32, .positions = 48, .layers = 2, .heads = 2, .width = 32}>;
+  for (const Plan& plan : plans(trace<Causal>("causal")))
+    for (const codegen::TensorId id : plan.program.tensors.ids()) {
+      const codegen::Tensor& t = plan.program.tensors[id];
+      EXPECT_NE(t.storage, codegen::Storage::table) << plan.program.name << ": " << t.name;
+      std::int64_t elements = 1;
+      for (const Dim& dim : t.shape) elements *= dim.known() ? dim.value() : 1;
+      EXPECT_FALSE(t.storage == codegen::Storage::scratch && t.shape.size() == 2 && elements == 48 * 48)
+          << plan.program.name << ": " << t.name;
+    }
+}
+
 /// Of `tokens` a side, whose biases of scores an MLP of each block makes.
 template <int tokens, int width>
 using Relative = models::Vit<{.image = 4 * tokens, .patch = 4, .width = width, .heads = 2, .depth = 2, .classes = 10},

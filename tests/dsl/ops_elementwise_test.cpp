@@ -129,11 +129,16 @@ TEST_F(Elementwise, AMaskOfKeysIsWidenedByName) {
   }
 }
 
-TEST_F(Elementwise, OneMaskOfASizeStandsOnceInARegion) {
-  EXPECT_EQ((causal_mask<T, J>().id), (causal_mask<T, J>().id));
-  EXPECT_EQ(count(Op::table), 1u);
-  causal_mask<T, X>();
-  EXPECT_EQ(count(Op::table), 2u);
+// torch.ones(3, 3).tril(): of places, so that no table grows with the square of the tokens.
+TEST_F(Elementwise, ACausalMaskComparesPlacesAndHasNoTable) {
+  EXPECT_EQ(run(causal_mask<T, J>()), (Numbers{1, 0, 0, 1, 1, 0, 1, 1, 1}));
+  EXPECT_EQ(run(causal_mask<T, X>()), (Numbers{1, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0}));
+  EXPECT_EQ(count(Op::table), 0u);
+}
+
+TEST_F(Elementwise, ArangeNumbersThePlaces) {  // torch.arange(3).float()
+  const Tensor<T> places = arange<T>();
+  EXPECT_EQ(run(places * 2 + 1), (Numbers{1, 3, 5}));
 }
 
 TEST_F(Elementwise, OperationsPassPoisonOn) {

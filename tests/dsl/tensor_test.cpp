@@ -73,6 +73,7 @@ TEST(Poison, InADimPoisonsTheTensorsThatHaveIt) {
   static_assert(poisoned<Tensor<B, W>>);
   static_assert(std::is_same_v<decltype(Linear<W, D>{}(Tensor<B, N>{})), Poison>);
   static_assert(std::is_same_v<decltype(sinusoidal<N, W>()), Poison>);
+  static_assert(std::is_same_v<decltype(arange<W>()), Poison>);
   const Tensor<B, N> x = Tensor<B, W>{};
   EXPECT_EQ(x.id, graph::none);
 }

@@ -1,4 +1,4 @@
-// Models about views and places: broadcast, rearrange, slice, concat, one-hot rows.
+// Models about views and places: broadcast, rearrange, slice, concat, one-hot rows, indices.
 #include "tests/kernels/generated_cases.hpp"
 
 namespace tessera::test {
@@ -153,6 +153,59 @@ void labels(std::vector<GeneratedCase>& cases) {
                    }});
 }
 
+void places(std::vector<GeneratedCase>& cases) {
+  cases.push_back({"places_of_rows_and_lanes", [](Sketch& s) {
+                     const NodeId x = shifted_images(s);
+                     const NodeId row = s.b.broadcast(s.b.arange(s.I), s.b.shape(x), {1});
+                     const NodeId lane = s.b.broadcast(s.b.arange(s.J), s.b.shape(x), {2});
+                     weighted_outputs(s, s.b.add(s.b.multiply(x, row), lane));
+                   }});
+  cases.push_back({"places_through_views", [](Sketch& s) {  // lanes lie s.I apart, and begin at a later place
+                     const NodeId x = shifted_images(s);
+                     const Rearrangement turned{{s.J, s.I}, {{0, 1}}, {{1}, {0}}};
+                     const NodeId apart = s.b.rearrange(s.b.arange(s.J * s.I), turned, {s.I, s.J});
+                     const NodeId later = s.b.slice(s.b.arange(Dim::constant(20)), 0, 9, s.J);
+                     const NodeId both = s.b.multiply(x, s.b.broadcast(apart, s.b.shape(x), {1, 2}));
+                     weighted_outputs(s, s.b.add(both, s.b.broadcast(later, s.b.shape(x), {2})));
+                   }});
+  cases.push_back({"places_behind_a_costly_function", [](Sketch& s) {
+                     const NodeId x = shifted_images(s);
+                     const NodeId waves = s.b.unary(Op::sin, s.b.multiply(s.b.arange(s.J), s.b.constant(0.5)));
+                     weighted_outputs(s, s.b.multiply(x, s.b.broadcast(waves, s.b.shape(x), {2})));
+                   }});
+  cases.push_back({"sums_weighted_by_places", [](Sketch& s) {
+                     const NodeId x = shifted_images(s),
+                                  rows = s.b.einsum({x, s.b.arange(s.J)}, {{b, i, j}, {j}, {b, i}});
+                     weighted_outputs(s, s.b.unary(Op::tanh, s.b.multiply(rows, s.b.constant(0.125))));
+                   }});
+  cases.push_back({"sums_of_what_a_mask_leaves", [](Sketch& s) {  // of each row up to a place
+                     const Dim columns = Dim::axis("C", 19);
+                     const std::vector<Dim> shape{s.J, columns};
+                     const NodeId end = s.b.broadcast(s.b.arange(columns), shape, {1});
+                     const NodeId place = s.b.broadcast(s.b.arange(s.J), shape, {0});
+                     const NodeId seen = s.b.unary(Op::step, s.b.subtract(end, place));
+                     weighted_outputs(s, s.b.einsum({shifted_images(s), seen}, {{b, i, j}, {j, k}, {b, i, k}}));
+                   }});
+  cases.push_back({"causal_attention", [](Sketch& s) {
+                     const Dim tokens = Dim::axis("T", 37), wide = Dim::axis("D", 32);
+                     const NodeId x = shifted_images(s);
+                     const auto projection = [&](const char* name) {
+                       return s.b.einsum({s.parameter(name, {tokens, wide, s.J}, -0.5, 0.5), x},
+                                         {{'t', 'd', 'j'}, {'b', 'i', 'j'}, {'b', 'i', 't', 'd'}});
+                     };
+                     const NodeId q = projection("q"), key = projection("k"), v = projection("v");
+                     const NodeId scores = s.b.einsum({q, key}, {{b, i, 't', 'd'}, {b, i, 'u', 'd'}, {b, i, 't', 'u'}});
+                     const std::vector<Dim> shape{tokens, tokens};
+                     const NodeId behind = s.b.add(s.b.arange(tokens), s.b.constant(1));
+                     const NodeId of_query = s.b.broadcast(behind, shape, {0});
+                     const NodeId of_key = s.b.broadcast(s.b.arange(tokens), shape, {1});
+                     const NodeId mask = s.b.unary(Op::step, s.b.subtract(of_query, of_key));
+                     const NodeId wide_mask = s.b.broadcast(mask, s.b.shape(scores), {2, 3});
+                     const NodeId p = s.b.softmax(s.b.select(wide_mask, scores, s.b.constant(-3e38)), 3);
+                     weighted_outputs(s, s.b.einsum({p, v}, {{b, i, 't', 'u'}, {b, i, 'u', 'd'}, {b, i, 't', 'd'}}));
+                   }});
+}
+
 }  // namespace
 
 std::vector<GeneratedCase> structure_cases() {
@@ -161,6 +214,7 @@ std::vector<GeneratedCase> structure_cases() {
   rearrangements(cases);
   parts(cases);
   labels(cases);
+  places(cases);
   return cases;
 }
 

@@ -219,6 +219,9 @@ class Interpreter {
         return bound(n);
       case Op::table:
         return {shape, n.data};
+      case Op::arange:
+        map([](const Index& i) { return static_cast<double>(i[0]); });
+        break;
       case Op::constant:
         return filled({}, n.value);
       case Op::extent:
