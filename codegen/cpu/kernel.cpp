@@ -16,6 +16,7 @@
 #include "codegen/cpu/split_k.hpp"
 #include "codegen/cpu/threads.hpp"
 #include "codegen/cpu/weight_gradient.hpp"
+#include "codegen/kernels/kernel.hpp"
 #include "codegen/passes/ops.hpp"
 #include "codegen/plan/attention.hpp"
 #include "codegen/plan/gemm.hpp"
@@ -66,7 +67,8 @@ void pick_terms(Values& v, LoopBounds& bounds) {
   if (product.kind != Expression::Kind::op || product.op != graph::Op::multiply) return;
   for (const ExprId factor : {product.a, product.b}) {
     const Expression& x = v.expression(factor);
-    if (x.kind != Expression::Kind::index_equals || x.axis == v.vector || !ranges::contains(sum.over, x.axis)) continue;
+    const int picked = axis_along(x.element);
+    if (x.kind != Expression::Kind::index_equals || picked == v.vector || !ranges::contains(sum.over, picked)) continue;
     const Access& integers = v.expression(x.a).access;
     const bool one = ranges::all_of(integers.index, [&](const Affine& index) {
       return ranges::all_of(index.parts, [&](const Affine::Part& p) {
@@ -75,7 +77,7 @@ void pick_terms(Values& v, LoopBounds& bounds) {
     });
     if (!one) continue;
     const Expr at = tree::index(name(v.argument(integers, false)), v.offset_of(integers));
-    bounds[x.axis] = {at, at + integer(1)};
+    bounds[picked] = {at, at + integer(1)};
   }
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/op.hpp"
 #include "codegen/plan/gemm.hpp"
 #include "codegen/plan/layout.hpp"
@@ -105,31 +106,15 @@ std::vector<std::int64_t> Values::offsets_of_outer() const {
   return offsets;
 }
 
-/// Axes that an expression depends on.
+/// Axes that an expression depends on: also those of the points for which a local was reduced.
 const std::set<int>& Values::axes_of(ExprId e) {
   auto [at, fresh] = axes_of_.try_emplace(e);
   if (!fresh) return at->second;
-  std::set<int> axes;
-  const Expression& x = expression(e);
-  auto merge = [&](ExprId o) {
-    if (!o.valid()) return;
-    const std::set<int>& more = axes_of(o);
-    axes.insert(more.begin(), more.end());
-  };
-  if (x.kind == Expression::Kind::load)
-    for (const Affine& i : x.access.index)
-      for (const Affine::Part& p : i.parts) axes.insert(p.axis);
-  if (x.kind == Expression::Kind::local)
-    for (int a : outer_axes()) axes.insert(a);
-  if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
-  for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
-  if (x.kind == Expression::Kind::op) {
-    merge(x.a);
-    merge(x.b);
-    merge(x.c);
-  } else if (x.kind == Expression::Kind::index_equals) {
-    merge(x.a);
-  }
+  std::set<int> axes = axes_below(kernel, e);
+  std::set<ExprId> below;
+  codegen::reach(kernel, e, below);
+  if (ranges::any_of(below, [&](ExprId o) { return expression(o).kind == Expression::Kind::local; }))
+    for (const int a : outer_axes()) axes.insert(a);
   return axes_of_[e] = std::move(axes);
 }
 
@@ -139,7 +124,13 @@ std::vector<std::int64_t> Values::key_of(ExprId e) {
   return key;
 }
 
-Expr Values::number(const Expr& at, std::int64_t step) const {
+Expr Values::number(const Affine& index) const {
+  Expr at = integer(index.offset);
+  std::int64_t step = 0;
+  for (const Affine::Part& p : index.parts) {
+    at = at + along(p.axis, p.coefficient);
+    if (p.axis == vector) step = p.coefficient;
+  }
   Expr here = broadcast(at->kind == tree::Node::Kind::integer ? tree::real(static_cast<double>(at->integer))
                                                               : call("static_cast<real>", {at}));
   if (step == 0) return here;
@@ -148,21 +139,13 @@ Expr Values::number(const Expr& at, std::int64_t step) const {
                    : call("v_fma", {lanes, broadcast(tree::real(static_cast<double>(step))), here});
 }
 
-Expr Values::index(const Expression& x) {
-  Expr at = integer(x.element.offset);
-  std::int64_t step = 0;
-  for (const Affine::Part& p : x.element.parts) {
-    at = at + along(p.axis, p.coefficient);
-    if (p.axis == vector) step = p.coefficient;
-  }
-  return number(at, step);
-}
+Expr Values::index(const Expression& x) { return number(x.element); }
 
 Expr Values::index_equals(const Expression& x) {
   const Access& labels = expression(x.a).access;
   const Expr label =
       broadcast(call("static_cast<real>", {tree::index(name(argument(labels, false)), offset_of(labels))}));
-  return call("v_equal", {number(along(x.axis, 1), x.axis == vector ? 1 : 0), label});
+  return call("v_equal", {number(x.element), label});
 }
 
 Expr Values::op(Block& b, const Expression& x) {

@@ -112,8 +112,8 @@ class Values : public ExprRenderer {
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 
  private:
-  /// An index as a vector, whose lanes lie `step` apart.
-  tree::Expr number(const tree::Expr& at, std::int64_t step) const;
+  /// An index as a vector of reals.
+  tree::Expr number(const Affine& index) const;
   const std::set<int>& axes_of(ExprId e);
   bool varies_along_row(ExprId e);
   bool divides_by_row_statistic(const Expression& x);

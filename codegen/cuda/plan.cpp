@@ -29,18 +29,6 @@ namespace tessera::codegen::cuda {
 
 namespace {
 
-/// The axes that an expression knows.
-void axes_of(const Kernel& k, ExprId e, std::set<int>& axes) {
-  if (!e.valid()) return;
-  const Expression& x = k.expressions[e];
-  for (const Affine& index : x.access.index)
-    for (const Affine::Part& p : index.parts) axes.insert(p.axis);
-  for (const Affine::Part& p : x.element.parts) axes.insert(p.axis);
-  if (x.kind == Expression::Kind::index_equals) axes.insert(x.axis);
-  if (x.kind == Expression::Kind::op || x.kind == Expression::Kind::index_equals)
-    for (ExprId operand : {x.a, x.b, x.c}) axes_of(k, operand, axes);
-}
-
 /// Whether several axes together have fewer points; the batch has many.
 bool fewer(const Kernel& k, const std::vector<int>& axes, std::int64_t points) {
   std::int64_t all = 1;
@@ -140,9 +128,7 @@ Operands operands_of(const Kernel& k, Precision precision) {
   for (ExprId factor : {product.a, product.b})
     if (k.expressions[factor].kind == Expression::Kind::index_equals) return {};  // it picks, and multiplies nothing
   Operands f{product.a, product.b, {}, {}, {}, sum.over};
-  std::set<int> left, right;
-  axes_of(k, f.a, left);
-  axes_of(k, f.b, right);
+  const std::set<int> left = axes_below(k, f.a), right = axes_below(k, f.b);
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a) {
     if (k.axes[a].inner) continue;
     if (left.contains(a) == right.contains(a))

@@ -172,22 +172,24 @@ Expr Values::load(const Access& access) {
   return rounds(access) ? call("widened", {element(access, false)}) : element(access, false);
 }
 
+Expr Values::sum_of(const Affine& index, const std::function<Expr(int axis)>& at) const {
+  Expr sum = integer(index.offset);
+  for (const Affine::Part& p : index.parts)
+    if (extent_of(p.axis) != 1) sum = sum + at(p.axis) * p.coefficient;
+  return sum;
+}
+
 Expr Values::index(const Expression& x) {
-  Expr at = integer(x.element.offset);
-  for (const Affine::Part& p : x.element.parts)
-    if (extent_of(p.axis) != 1) at = at + position(p.axis) * p.coefficient;
-  return call("static_cast<real>", {at});
+  return call("static_cast<real>", {sum_of(x.element, [&](int a) { return position(a); })});
 }
 
 Expr Values::index_equals(const Expression& x) {
-  return call("one_if", {binary("==", position(x.axis), element(expression(x.a).access, false))});
+  const Expr at = sum_of(x.element, [&](int a) { return position(a); });
+  return call("one_if", {binary("==", at, element(expression(x.a).access, false))});
 }
 
 std::vector<Expr> Values::element_of_dropout(const Expression& x) {
-  Expr at = integer(x.element.offset);
-  for (const Affine::Part& p : x.element.parts)
-    if (extent_of(p.axis) != 1) at = at + call("std::int64_t", {position(p.axis)}) * p.coefficient;
-  return {at};
+  return {sum_of(x.element, [&](int a) { return call("std::int64_t", {position(a)}); })};
 }
 
 Expr Values::op(Block& b, const Expression& x) {

@@ -1,6 +1,7 @@
 // Expression trees as statements of a kernel: what one thread computes at the place where it stands.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -58,6 +59,8 @@ class Values : public ExprRenderer {
   tree::Expr local(int step) override { return locals_.at(step); }
   tree::Expr load(const Access& access) override;
   tree::Expr op(tree::Block& b, const Expression& x) override;
+  /// A sum of multiples of axes, each as `at` writes it.
+  tree::Expr sum_of(const Affine& index, const std::function<tree::Expr(int axis)>& at) const;
   tree::Expr index(const Expression& x) override;
   tree::Expr index_equals(const Expression& x) override;
   std::vector<tree::Expr> element_of_dropout(const Expression& x) override;

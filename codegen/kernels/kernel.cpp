@@ -10,11 +10,16 @@ Kernel& Fused::part(Role role) {
 const Kernel& Fused::part(Role role) const { return const_cast<Fused*>(this)->part(role); }
 bool Fused::has(Role role) const { return std::find(roles.begin(), roles.end(), role) != roles.end(); }
 
+int axis_along(const Affine& index) {
+  return index.offset || index.parts.size() != 1 || index.parts[0].coefficient != 1 ? -1 : index.parts[0].axis;
+}
+
 std::vector<int> axes_along(const Access& access) {
   std::vector<int> axes;
   for (const Affine& index : access.index) {
-    if (index.offset || index.parts.size() != 1 || index.parts[0].coefficient != 1) return {};
-    axes.push_back(index.parts[0].axis);
+    const int axis = axis_along(index);
+    if (axis < 0) return {};
+    axes.push_back(axis);
   }
   return axes;
 }

@@ -51,6 +51,8 @@ struct Access {
   auto operator<=>(const Access&) const = default;
 };
 
+/// The axis that an index runs along as it is; -1: it does not.
+int axis_along(const Affine& index);
 /// The axis that each dim of an access runs along as it is; nothing where one does not.
 std::vector<int> axes_along(const Access& access);
 
@@ -61,10 +63,9 @@ struct Expression {
   graph::Op op = graph::Op::add;  ///< of an op: an elementwise one
   ExprId a, b, c;                 ///< operands of an op; the integer load of index_equals or keep
   int step = -1;                  ///< of a local: what has reduced it
-  int axis = -1;                  ///< of index_equals: 1 where this axis stands at the loaded integer
   double value = 0;               ///< of a constant; of keep: the rate
-  Affine element;                 ///< of index: its value; of keep: which of the factors
-  std::int64_t dropout = 0;       ///< of keep: which dropout
+  Affine element;  ///< of index: its value; of index_equals: 1 where it is the loaded integer; of keep: which factor
+  std::int64_t dropout = 0;  ///< of keep: which dropout
   Dim dim;
   Access access;
 };

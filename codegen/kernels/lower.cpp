@@ -213,12 +213,9 @@ class Lowering {
       return read(c, n.operands[0], here ? copied_index(n) : *operand_index(n.rearrangement, index));
     if (n.op == Op::integers) return read(c, n.operands[0], index);  // reals that are compared as they are
     if (n.op == Op::one_hot) {
-      const Affine& last = index.back();
-      if (last.parts.size() != 1 || last.parts[0].coefficient != 1 || last.offset)
-        throw Error(fmt::format("node %{}: a one-hot row is read through a view", id));
       Expression e;
       e.kind = Expression::Kind::index_equals;
-      e.axis = last.parts[0].axis;
+      e.element = index.back();
       e.a = read(c, n.operands[0], {index.begin(), index.end() - 1});
       if (c.kernel.expressions[e.a].kind != Expression::Kind::load)
         throw Error(fmt::format("node %{}: the integers of a one-hot row are not stored", id));

@@ -46,7 +46,7 @@ std::string print_expression(const KernelProgram& p, const Kernel& k, ExprId i) 
     case Expression::Kind::index:
       return fmt::format("index({})", print_affine(k, e.element));
     case Expression::Kind::index_equals:
-      return fmt::format("({} == {})", k.axes[e.axis].name, print_expression(p, k, e.a));
+      return fmt::format("({} == {})", print_affine(k, e.element), print_expression(p, k, e.a));
     case Expression::Kind::keep:
       return fmt::format("keep{}(rate {}, element {})", e.dropout, e.value, print_affine(k, e.element));
     case Expression::Kind::op:

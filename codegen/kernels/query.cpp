@@ -41,9 +41,20 @@ bool same(const Kernel& k, ExprId a, ExprId b) {
   if (a == b) return true;
   if (!a.valid() || !b.valid()) return false;
   const Expression &x = expression_of(k, a), &y = expression_of(k, b);
-  return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.axis == y.axis &&
-         x.step == y.step && x.element == y.element && x.kind != Expression::Kind::keep &&
-         x.kind != Expression::Kind::extent && same(k, x.a, y.a) && same(k, x.b, y.b) && same(k, x.c, y.c);
+  return x.kind == y.kind && x.op == y.op && x.value == y.value && x.access == y.access && x.step == y.step &&
+         x.element == y.element && x.kind != Expression::Kind::keep && x.kind != Expression::Kind::extent &&
+         same(k, x.a, y.a) && same(k, x.b, y.b) && same(k, x.c, y.c);
+}
+
+std::set<int> axes_below(const Kernel& k, ExprId e) {
+  std::set<ExprId> seen;
+  std::set<int> axes;
+  reach(k, e, seen);
+  for (const ExprId below : seen)
+    for_each_index(expression_of(k, below), [&](const Affine& index) {
+      for (const Affine::Part& part : index.parts) axes.insert(part.axis);
+    });
+  return axes;
 }
 
 std::set<TensorId> stored_by(const Kernel& k) {

@@ -25,6 +25,15 @@ inline bool is_local(const Kernel& k, ExprId e, int step) {
   return expression_of(k, e).kind == Expression::Kind::local && expression_of(k, e).step == step;
 }
 
+/// Calls f for each index over axes that an expression has itself, its operands aside.
+template <class E, class F>
+void for_each_index(E& e, const F& f) {
+  f(e.element);
+  for (auto& index : e.access.index) f(index);
+}
+/// The axes that an expression depends on, but for those behind locals.
+std::set<int> axes_below(const Kernel& k, ExprId e);
+
 /// The tensors that a kernel and those fused into it store, load or touch.
 std::set<TensorId> stored_by(const Kernel& k);
 std::set<TensorId> loaded_by(const Kernel& k);

@@ -72,16 +72,14 @@ class Verifier {
           fail(k, "reads a reduction before it is done");
         break;
       case Expression::Kind::index:
-        for (const Affine::Part& part : e.element.parts)
-          if (!scope.contains(part.axis)) fail(k, "takes the index of an axis outside its scope");
+        within(k, e.element, scope, "takes the index of an axis outside its scope");
         break;
       case Expression::Kind::index_equals:
-        if (!scope.contains(e.axis)) fail(k, "compares an axis outside its scope");
+        within(k, e.element, scope, "compares an axis outside its scope");
         expression(k, e.a, scope, step);
         break;
       case Expression::Kind::keep:
-        for (const Affine::Part& part : e.element.parts)
-          if (!scope.contains(part.axis)) fail(k, "drops out along an axis outside its scope");
+        within(k, e.element, scope, "drops out along an axis outside its scope");
         expression(k, e.a, scope, step);
         break;
       case Expression::Kind::op:
@@ -91,6 +89,11 @@ class Verifier {
         if (e.c.valid()) expression(k, e.c, scope, step);
         break;
     }
+  }
+
+  void within(const Kernel& k, const Affine& index, const std::set<int>& scope, const char* what) const {
+    for (const Affine::Part& part : index.parts)
+      if (!scope.contains(part.axis)) fail(k, what);
   }
 
   void access(const Kernel& k, const Access& a, const std::set<int>& scope, bool writes) const {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/none_of.hpp>
 #include <set>
 #include <tuple>
 
@@ -79,29 +80,7 @@ class Finder {
       for (Step::Store& store : s.stores) f(store.to);
   }
 
-  bool depends(const Kernel& k, ExprId e, int axis) const {
-    const Expression& x = k.expressions[e];
-    const auto along = [&](const Affine& a) {
-      return ranges::any_of(a.parts, [&](const Affine::Part& p) { return p.axis == axis; });
-    };
-    switch (x.kind) {
-      case Expression::Kind::load:
-        return ranges::any_of(x.access.index, along);
-      case Expression::Kind::index:
-      case Expression::Kind::keep:
-        return along(x.element);
-      case Expression::Kind::index_equals:
-        return x.axis == axis || depends(k, x.a, axis);
-      case Expression::Kind::op:
-        return depends(k, x.a, axis) || (x.b.valid() && depends(k, x.b, axis)) ||
-               (x.c.valid() && depends(k, x.c, axis));
-      case Expression::Kind::constant:
-      case Expression::Kind::extent:
-      case Expression::Kind::local:
-        break;
-    }
-    return false;
-  }
+  static bool depends(const Kernel& k, ExprId e, int axis) { return axes_below(k, e).contains(axis); }
 
   /// Whether a copy of a parameter in panels can be read instead: the columns are its whole first dim.
   bool packs(const Kernel& k, const Access& a, int columns) const {
@@ -269,23 +248,23 @@ class Finder {
     bool fits = true;
     for_accesses(k, [&](const Access& access) { fits &= step(access, a) == step(access, b) * extent; });
     for (const Expression& e : k.expressions)
-      fits &= e.kind != Expression::Kind::keep && e.kind != Expression::Kind::index &&
-              !(e.kind == Expression::Kind::index_equals && (e.axis == a || e.axis == b));
+      fits &= e.kind != Expression::Kind::keep &&
+              ranges::none_of(e.element.parts, [&](const Affine::Part& p) { return p.axis == a || p.axis == b; });
     if (!fits) return false;
     second.dim = first.dim * second.dim;
     second.name = first.name;
     p_.joined = true;
     k.axes.erase(k.axes.begin() + a);
-    for_accesses(k, [&](Access& access) {
-      for (Affine& index : access.index) {
-        std::erase_if(index.parts, [&](const Affine::Part& p) { return p.axis == a; });
-        for (Affine::Part& p : index.parts) p.axis -= p.axis > a;
-      }
-    });
-    for (Expression& e : k.expressions) e.axis -= e.axis > a;
+    const auto moved = [&](Affine& index) {
+      std::erase_if(index.parts, [&](const Affine::Part& p) { return p.axis == a; });
+      for (Affine::Part& p : index.parts) p.axis -= p.axis > a;
+    };
+    for (Expression& e : k.expressions) for_each_index(e, moved);
     for (Step& s : k.steps) {
       std::erase(s.over, a);
       for (int& axis : s.over) axis -= axis > a;
+      for (Step::Store& store : s.stores)
+        for (Affine& index : store.to.index) moved(index);
     }
     return true;
   }

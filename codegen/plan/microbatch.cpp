@@ -7,6 +7,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 #include <set>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/plan/plan.hpp"
 
 namespace tessera::codegen {
@@ -156,9 +157,7 @@ class Sums {
       Expression x = expression(k, e);
       for (ExprId* operand : {&x.a, &x.b, &x.c})
         if (operand->valid()) *operand = expression_of.at(*operand);
-      if (x.axis >= 0) x.axis = axis_of.at(x.axis);
-      moved(x.element);
-      for (Affine& i : x.access.index) moved(i);
+      for_each_index(x, moved);
       expression_of[e] = kept.add(std::move(x));
     }
     for (Step& s : k.steps) {

@@ -4,15 +4,11 @@
 #include <map>
 #include <set>
 
+#include "codegen/kernels/query.hpp"
+
 namespace tessera::codegen {
 
 namespace {
-
-std::vector<Affine*> indices(Expression& e) {
-  std::vector<Affine*> all{&e.element};
-  for (Affine& i : e.access.index) all.push_back(&i);
-  return all;
-}
 
 /// What no step needs any more reads nothing.
 void forget_unused(Kernel& k) {
@@ -29,14 +25,8 @@ void forget_unused(Kernel& k) {
 
 OperandKernel kernel_of_operand(const Kernel& k, ExprId factor) {
   std::set<ExprId> needed;
-  std::set<int> used;
   reach(k, factor, needed);
-  for (ExprId e : needed) {
-    Expression x = k.expressions[e];
-    if (x.kind == Expression::Kind::index_equals) used.insert(x.axis);
-    for (const Affine* i : indices(x))
-      for (const Affine::Part& part : i->parts) used.insert(part.axis);
-  }
+  const std::set<int> used = axes_below(k, factor);
   std::vector<int> axes(used.begin(), used.end());
   const auto rank = [&](int a) {
     const Axis& axis = k.axes[a];
@@ -61,11 +51,10 @@ OperandKernel kernel_of_operand(const Kernel& k, ExprId factor) {
     Expression x = k.expressions[e];
     for (ExprId* operand : {&x.a, &x.b, &x.c})
       if (operand->valid()) *operand = expression_of.at(*operand);
-    if (x.axis >= 0) x.axis = axis_of.at(x.axis);
-    for (Affine* i : indices(x)) {
-      for (Affine::Part& part : i->parts) part.axis = axis_of.at(part.axis);
-      std::sort(i->parts.begin(), i->parts.end());
-    }
+    for_each_index(x, [&](Affine& index) {
+      for (Affine::Part& part : index.parts) part.axis = axis_of.at(part.axis);
+      std::sort(index.parts.begin(), index.parts.end());
+    });
     expression_of[e] = push(made.kernel, std::move(x));
   }
   made.value = expression_of.at(factor);

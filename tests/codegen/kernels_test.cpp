@@ -279,8 +279,16 @@ TEST(VerifyKernels, RefusesALabelThatIsComparedWithAnAxisOutOfScope) {
       if (e.kind == Expression::Kind::index_equals) return true;
     return false;
   });
-  expression(kernel, Expression::Kind::index_equals).axis = 99;
+  expression(kernel, Expression::Kind::index_equals).element.parts.at(0).axis = 99;
   expect_refused(p, "compares an axis outside its scope");
+}
+
+TEST(Lower, APartOfAOneHotRowComparesLaterPlaces) {
+  Sketch s;
+  const NodeId rows = s.b.one_hot(s.labels("labels", {s.B}, 7), s.J);
+  s.value("outputs", s.b.slice(rows, 1, 3, Dim::constant(4)));
+  const std::string text = codegen::print(lowered(s.graph));
+  EXPECT_NE(text.find("(i+3 == labels[b])"), std::string::npos) << text;
 }
 
 TEST(VerifyKernels, RefusesTheIndexOfAnAxisOutOfScope) {
