@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
-#include <cmath>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/drop_last.hpp>
@@ -67,19 +66,6 @@ std::string text_of(Attribute attribute, const Node& n) {
 }
 
 }  // namespace
-
-std::optional<double> value_of(graph::Op op, double a, double b) {
-  switch (op) {
-#define TESSERA_FOLD(OP, OPERANDS, COMMUTES, CPU_COST, CPU, CUDA_COST, CUDA, NUMBER) \
-  case graph::Op::OP:                                                                \
-    return NUMBER;
-    TESSERA_ELEMENTWISE_OPS(TESSERA_FOLD)
-#undef TESSERA_FOLD
-    TESSERA_OTHER_OPS(TESSERA_OP_CASE)
-    break;
-  }
-  return std::nullopt;
-}
 
 std::string attributes_of(const Node& n) {
   std::string text;

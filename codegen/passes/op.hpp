@@ -1,7 +1,6 @@
 // What the passes ask of an operation and of a node: names, classes (from the rows of ops.hpp), attributes.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,9 +17,6 @@ constexpr bool is_elementwise(graph::Op op) { return row_of(op).of == OpClass::e
 constexpr bool is_unary(graph::Op op) { return is_elementwise(op) && row_of(op).most == 1; }
 constexpr bool is_binary(graph::Op op) { return is_elementwise(op) && row_of(op).most == 2; }
 constexpr bool is_reduction(graph::Op op) { return row_of(op).of == OpClass::reduction; }
-
-/// An elementwise op of numbers; nothing where the rows name no value for it.
-std::optional<double> value_of(graph::Op op, double a, double b);
 
 /// The attributes of a node that its op has, as the printed graph shows them: " axis=1 offset=3".
 std::string attributes_of(const graph::Node& n);

@@ -25,7 +25,7 @@
   ROW(gelu,          1, false, 25, "v_gelu",         16, "gelu",            std::nullopt)          \
   ROW(gelu_gradient, 1, false, 25, "v_gelu_gradient", 17, "gelu_gradient",  std::nullopt)          \
   ROW(relu,          1, false,  1, "v_max",           1, "larger",          std::nullopt)          \
-  ROW(step,          1, false,  1, "v_step",          1, "one_if_positive", a > 0 ? 1.0 : 0.0)      \
+  ROW(step,          1, false,  1, "v_step",          1, "one_if_positive", std::nullopt)          \
   ROW(copy,          1, false,  1, "",                1, "",                std::nullopt)
 #define TESSERA_BINARY_OPS(ROW)                                                                    \
   ROW(add,           2, true,   1, "v_add",           1, "+",               a + b)                 \

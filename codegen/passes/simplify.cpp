@@ -1,5 +1,6 @@
 #include "codegen/passes/simplify.hpp"
 
+#include <cmath>
 #include <optional>
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/find.hpp>
@@ -22,6 +23,20 @@ using graph::Output;
 using graph::Region;
 
 namespace {
+
+/// The op on plain numbers, for folding.
+std::optional<double> fold(Op op, double a, double b) {
+  switch (op) {
+#define TESSERA_FOLD(OP, OPERANDS, COMMUTES, CPU_COST, CPU, CUDA_COST, CUDA, NUMBER) \
+  case Op::OP:                                                                       \
+    return NUMBER;
+    TESSERA_ELEMENTWISE_OPS(TESSERA_FOLD)
+#undef TESSERA_FOLD
+    TESSERA_OTHER_OPS(TESSERA_OP_CASE)
+    break;
+  }
+  return std::nullopt;
+}
 
 /// One pass over the nodes. Every rule answers the node's replacement, or graph::none where it does not apply; what a
 /// rule appends is itself simplified by the next pass.
@@ -111,7 +126,7 @@ class Round {
     if (n.op == Op::select) return select(n, old);
     const std::optional<double> a = number(n.operands[0]), b = n.operands.size() > 1 ? number(n.operands[1]) : a;
     if (a && b)
-      if (const std::optional<double> value = value_of(n.op, *a, *b)) return spread(*value, n.shape);
+      if (const std::optional<double> value = fold(n.op, *a, *b)) return spread(*value, n.shape);
     for (NodeId id : {identity(n), of_broadcasts(n), into_concat(n, old)})
       if (id != graph::none) return id;
     return graph::none;

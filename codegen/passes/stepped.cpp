@@ -1,10 +1,12 @@
 #include "codegen/passes/stepped.hpp"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
 #include <range/v3/algorithm/find_if.hpp>
+#include <utility>
 #include <vector>
 
 #include "codegen/passes/decompose.hpp"
@@ -310,33 +312,52 @@ class Stepping {
       mask = old_[mask].operands[0];
     }
     const std::vector<Dim>& shape = old_[mask].shape;
-    if (of_mask != axes || !same_size(shape[0], positions_) || !same_size(shape[1], positions_)) return false;
-    const std::int64_t positions = positions_.value();
-    for (std::int64_t i = 0; i < positions; ++i)
-      for (std::int64_t j = i + 1; j < positions; ++j)
-        if (const std::optional<double> seen = number_at(mask, {i, j}); !seen || *seen > 0) return false;
+    return of_mask == axes && same_size(shape[0], positions_) && same_size(shape[1], positions_) && is_causal(mask);
+  }
+
+  /// Whether a mask [positions, positions] is 0, or less, where the key comes after the query.
+  bool is_causal(NodeId mask) const {
+    const std::int64_t last = positions_.value() - 1;
+    if (old_[mask].op == Op::table) {
+      for (std::int64_t i = 0; i < last; ++i)
+        for (std::int64_t j = i + 1; j <= last; ++j)
+          if (old_[mask].data[static_cast<std::size_t>(i * (last + 1) + j)] > 0) return false;
+      return true;
+    }
+    const std::optional<Linear> f = linear(old_[mask].op == Op::step ? old_[mask].operands[0] : mask, {0, 1});
+    // A linear function is largest at a corner of the triangle of later keys.
+    for (const auto& [i, j] : {std::pair<std::int64_t, std::int64_t>{0, 1}, {0, last}, {last - 1, last}})
+      if (!f || f->number + f->of[0] * static_cast<double>(i) + f->of[1] * static_cast<double>(j) > 0) return false;
     return true;
   }
 
-  /// What stands there, where fixed numbers and the places themselves tell it.
-  std::optional<double> number_at(NodeId id, const std::vector<std::int64_t>& place) const {
+  /// number + of[0] * query + of[1] * key
+  struct Linear {
+    double number = 0;
+    std::array<double, 2> of{};
+  };
+  /// A value whose dims are those axes, 0 the queries and 1 the keys; none where it is no linear function of the two.
+  std::optional<Linear> linear(NodeId id, const std::vector<int>& axes) const {
     const Node& n = old_[id];
-    if (n.op == Op::constant) return n.value;
-    if (n.op == Op::arange) return static_cast<double>(place[0]);
-    if (n.op == Op::table) {
-      std::size_t number = 0;
-      for (std::size_t d = 0; d < place.size(); ++d)
-        number = number * static_cast<std::size_t>(n.shape[d].value()) + static_cast<std::size_t>(place[d]);
-      return n.data[number];
+    if (n.op == Op::constant) return Linear{n.value};
+    if (n.op == Op::arange) {
+      Linear place;
+      place.of[at(axes[0])] = 1;
+      return place;
     }
     if (n.op == Op::broadcast) {
-      std::vector<std::int64_t> inner;
-      for (const int axis : n.axes) inner.push_back(place[at(axis)]);
-      return number_at(n.operands[0], inner);
+      std::vector<int> inner;
+      for (const int axis : n.axes) inner.push_back(axes[at(axis)]);
+      return linear(n.operands[0], inner);
     }
-    if (!is_unary(n.op) && !is_binary(n.op)) return std::nullopt;
-    const std::optional<double> a = number_at(n.operands[0], place), b = number_at(n.operands.back(), place);
-    return a && b ? value_of(n.op, *a, *b) : std::nullopt;
+    if (n.op != Op::add && n.op != Op::subtract) return std::nullopt;
+    std::optional<Linear> sum = linear(n.operands[0], axes);
+    const std::optional<Linear> other = linear(n.operands[1], axes);
+    if (!sum || !other) return std::nullopt;
+    const double sign = n.op == Op::add ? 1 : -1;
+    sum->number += sign * other->number;
+    for (std::size_t k = 0; k < 2; ++k) sum->of[k] += sign * other->of[k];
+    return sum;
   }
 
   const Graph& old_;
