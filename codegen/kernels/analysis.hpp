@@ -13,7 +13,7 @@ namespace tessera::codegen {
 /// How a node's value comes to be.
 enum class Role : std::uint8_t {
   leaf,     ///< stands in memory from the start: inputs, parameters, tables, carries
-  inlined,  ///< an expression over its operands, wherever it is read: views, constants, one-hot rows
+  inlined,  ///< an expression over its operands, wherever it is read: views, constants, indices, one-hot rows
   member,   ///< computed by a kernel
   storage,  ///< memory that its operands' kernels write into: concat, merging rearrangement
 };
