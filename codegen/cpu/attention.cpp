@@ -44,26 +44,32 @@ Emitted of_block(Values& v) {
 
 Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_team, const Put& put) {
   Values v(plan, kernel, target);
-  const std::array<AttentionAxes, 3> axes = attention_axes(v.kernel);
-  const auto extent_of = [&](int axis) { return v.extent[axis]; };
-  const std::int64_t queries = extent_of(axes[2].queries), high = v.schedule.queries;
+  const std::vector<AttentionAxes> axes = attention_axes(v.kernel);
+  const std::size_t own = axes.size() - 1;
+  const std::int64_t queries = v.extent[axes[own].queries], high = v.schedule.queries;
   std::vector<std::vector<int>> heads(axes.size());  // but the batch
-  for (std::size_t i = 0; i < axes[2].heads.size(); ++i)
-    for (std::size_t part = 0; part < axes.size() && axes[2].heads[i] != v.schedule.parallel; ++part)
+  for (std::size_t i = 0; i < axes[own].heads.size(); ++i)
+    for (std::size_t part = 0; part < axes.size() && axes[own].heads[i] != v.schedule.parallel; ++part)
       heads[part].push_back(axes[part].heads[i]);
 
-  // Parts are numbered head after head.
-  std::int64_t blocks = (queries + high - 1) / high;
-  const bool whole = blocks == 1;  // a head at a time
-  Block body{tree::declare("const std::int64_t", "begin",
-                           whole ? integer(0) : binary("%", name("part"), integer(blocks)) * high),
-             tree::declare("const std::int64_t", "end",
-                           whole ? integer(queries) : tree::least(integer(queries), name("begin") + integer(high)))};
-  for (std::size_t i = heads[2].size(); i-- > 0;) {
+  // Parts are numbered head after head. One of a backward pass is a whole head, whose sums over the queries go on from
+  // block to block.
+  const bool sums = v.inner(axes[own].queries);
+  const std::int64_t blocks_of_head = (queries + high - 1) / high;
+  const bool whole = blocks_of_head == 1;  // a head at a time
+  std::int64_t blocks = sums ? 1 : blocks_of_head;
+  Block head, body;
+  if (!sums)
+    body.push_back(tree::declare("const std::int64_t", "begin",
+                                 whole ? integer(0) : binary("%", name("part"), integer(blocks)) * high));
+  body.push_back(
+      tree::declare("const std::int64_t", "end",
+                    whole ? integer(queries) : tree::least(integer(queries), name("begin") + integer(high))));
+  for (std::size_t i = heads[own].size(); i-- > 0;) {
     Expr which = blocks == 1 ? name("part") : binary("/", name("part"), integer(blocks));
-    if (i > 0) which = binary("%", which, integer(extent_of(heads[2][i])));
-    body.push_back(tree::declare("const std::int64_t", v.axis_name(heads[2][i]), which));
-    blocks *= extent_of(heads[2][i]);
+    if (i > 0) which = binary("%", which, integer(v.extent[heads[own][i]]));
+    (sums ? head : body).push_back(tree::declare("const std::int64_t", v.axis_name(heads[own][i]), which));
+    blocks *= v.extent[heads[own][i]];
   }
 
   Emitted e;
@@ -78,19 +84,19 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
   Block stack;
   std::set<TensorId> lying;
   std::set<std::string> called;
-  for (const int part : {0, 1, 2}) {
-    Values one(plan, kernel, target, part < 2 ? part : -1);
+  for (std::size_t part = 0; part < axes.size(); ++part) {
+    Values one(plan, kernel, target, part == own ? -1 : static_cast<int>(part));
     one.block = {axes[part].queries, heads[part]};
     const Emitted emitted = of_block(one);
-    for_each_access(part < 2 ? v.kernel.fused.parts[part] : v.kernel, [&](const Access& a, bool) {
+    for_each_access(part == own ? v.kernel : v.kernel.fused.parts[part], [&](const Access& a, bool) {
       if (v.on_stack(a) && lying.insert(a.tensor).second)
         stack.push_back(tree::declare(
             "alignas(64) real", fmt::format("{}[{}]", v.argument(a, true), high * one.step_of(a, one.block.queries)),
             nullptr));
     });
     std::vector<Expr> passed;
-    for (std::size_t i = 0; i < heads[2].size(); ++i)
-      if (has(emitted, one.axis_name(one.block.heads[i]))) passed.push_back(name(v.axis_name(heads[2][i])));
+    for (std::size_t i = 0; i < heads[own].size(); ++i)
+      if (has(emitted, one.axis_name(one.block.heads[i]))) passed.push_back(name(v.axis_name(heads[own][i])));
     passed.insert(passed.end(), {name("begin"), name("end")});
     for (const char* const number : {"batch", "image", "layer"}) {
       if (!has(emitted, number)) continue;
@@ -110,12 +116,18 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
     stack.push_back(tree::declare("const std::int64_t", "last", call("team.end", {integer(blocks), integer(1)})));
     end = name("last");
   }
+  if (sums) {
+    head.push_back(
+        tree::loop("begin", integer(0), binary("<", name("begin"), integer(queries)), high, std::move(body)));
+    body = std::move(head);
+  }
   e.function.body = std::move(stack);
   e.function.body.push_back(tree::loop("part", begin, binary("<", name("part"), end), 1, std::move(body)));
   if (in_team) e.function.body.push_back(tree::evaluate(call("team.wait", {})));
   finish(v, e, called);
-  e.function.comment = {fmt::format("{} parts: {} of {} < {}, of one head", blocks,
-                                    whole ? "all" : fmt::to_string(high), v.axis_name(axes[2].queries), queries)};
+  const std::string of_block = whole ? "all" : fmt::to_string(high), query = v.axis_name(axes[own].queries);
+  e.function.comment = {sums ? fmt::format("{} heads, by {} of {} < {}", blocks, of_block, query, queries)
+                             : fmt::format("{} parts: {} of {} < {}, of one head", blocks, of_block, query, queries)};
   return e;
 }
 

@@ -95,10 +95,11 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const std::string sums = tree::print(sum);
   const std::string type = counts.empty() ? "vec" : fmt::format("Accumulators<{}>", fmt::join(counts, ", "));
   b.push_back(tree::declare(type, "sum", identity(st)));
-  if (v.kernel.accumulates && work.to != SumsTo::partials) {
+  const bool of_groups = v.kernel.accumulates && work.to != SumsTo::partials;
+  if (of_groups || v.sums_over_blocks()) {
     Block stored;
     v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
-    add_to_earlier_groups(b, std::move(stored));
+    add_to_earlier(b, of_groups ? "group.first" : "begin", std::move(stored));
   }
   std::vector<int> loops;
   for (int a : st.over)

@@ -235,7 +235,8 @@ Emitted reduce_partials(Values& v) {
       if (!v.step(s).reduces) continue;
       std::string sum = fmt::format("sum{}", reduction);
       b.push_back(tree::declare("vec", sum, identity(v.step(s))));
-      if (v.kernel.accumulates) add_to_earlier_groups(b, {tree::assign(sum, v.load(v.step(1).stores.front().to))});
+      if (v.kernel.accumulates)
+        add_to_earlier(b, "group.first", {tree::assign(sum, v.load(v.step(1).stores.front().to))});
       Expr at = name("partial") + partial_index(v, reduction, name("chunk"));
       Block body{tree::assign(sum, accumulate(v.step(s), name(sum), v.dense_load(at)))};
       b.push_back(tree::loop("chunk", first, tree::binary("<", name("chunk"), end), 1, body));

@@ -47,8 +47,8 @@ Expr accumulate(Values& v, const Step& s, Block& b, Expr sum, bool across) {
   return accumulate(s, std::move(sum), masked(v, s, v.evaluate(b, s.value), across));
 }
 
-void add_to_earlier_groups(Block& b, Block sums) {
-  b.push_back(tree::when(tree::binary(">", name("group.first"), integer(0)), std::move(sums)));
+void add_to_earlier(Block& b, const char* first, Block sums) {
+  b.push_back(tree::when(tree::binary(">", name(first), integer(0)), std::move(sums)));
 }
 
 Expr images(const Kernel& kernel) { return name(kernel.accumulates ? "group.images" : "batch"); }

@@ -13,8 +13,9 @@ tree::Expr accumulate(const Step& s, tree::Expr sum, tree::Expr value);
 /// reduces along the lanes, so that in a vector with fewer lanes the others get what changes nothing.
 tree::Expr accumulate(Values& v, const Step& s, tree::Block& b, tree::Expr sum, bool across);
 
-/// Accumulate (beta = 1): the sums begin with what earlier microbatches have left where they are stored.
-void add_to_earlier_groups(tree::Block& b, tree::Block sums);
+/// Accumulate (beta = 1): the sums begin with what earlier microbatches, or blocks, have left where they are stored.
+/// `first`: of the images, or queries, that are summed now; of the first ones it is 0.
+void add_to_earlier(tree::Block& b, const char* first, tree::Block sums);
 /// How many images a sum over the batch takes up in one call.
 tree::Expr images(const Kernel& kernel);
 

@@ -88,6 +88,10 @@ class Values : public ExprRenderer {
   tree::Expr offset_of(const Access& access) const;
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
+  /// Whether a block of attention's queries is what is summed over, so that its sums go on from those of earlier ones.
+  bool sums_over_blocks() const {
+    return block.queries >= 0 && kernel.anchor == Anchor::contraction && inner(block.queries);
+  }
   /// Columns of a GEMM's tile, and of a panel, in values.
   std::int64_t columns_of_tile() const { return schedule.tile[kernel.gemm.columns] * target.lanes; }
   /// How far apart two lanes lie.

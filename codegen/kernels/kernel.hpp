@@ -127,8 +127,10 @@ struct Fused {
   } kind = Kind::none;
   enum class Role : std::uint8_t {
     scores,
-    softmax,   ///< of attention; of its backward pass: which makes the probabilities again
-    gradient,  ///< a kernel of attention's backward pass
+    softmax,        ///< of attention; of its backward pass: which makes the probabilities again
+    gradient,       ///< a kernel of attention's backward pass; of a CPU's: which gives the values' gradient
+    probabilities,  ///< of a CPU's backward pass: makes them again
+    mix,            ///< of a CPU's backward pass: gives the queries' gradient of what its scores and softmax are
     bias
   };
   std::vector<Role> roles;    ///< by part

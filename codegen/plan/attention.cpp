@@ -1,15 +1,19 @@
-// Attention by blocks of queries: scores, softmax and what it weighs as one kernel.
+// Attention by blocks of queries: scores, softmax and what it weighs as one kernel; its backward pass as another one.
 #include "codegen/plan/attention.hpp"
 
 #include <algorithm>
+#include <array>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 #include <set>
 #include <utility>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/plan/gemm.hpp"
 #include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
@@ -25,6 +29,13 @@ constexpr std::int64_t least_scores = 1 << 15;
 constexpr std::int64_t block_reals = 10 << 10;
 /// Scores that may lie on a thread's stack: 256 KiB, where one query of an image has no more.
 constexpr std::int64_t stack_reals = 1 << 16;
+
+/// The same of a backward pass, of probabilities and of their gradients each. Below the first, blocks gain nothing.
+/// Each block adds to all rows of two gradients, so that it is larger; on the stack there are whole tiles for 4,097
+/// keys.
+constexpr std::int64_t least_gradient_scores = 1 << 17;
+constexpr std::int64_t gradient_block_reals = 32 << 10;
+constexpr std::int64_t gradient_stack_reals = 80 << 10;
 
 bool is_inner(const Kernel& k, int axis) { return k.axes[axis].inner; }
 
@@ -52,9 +63,11 @@ const Access* store_for(const Kernel& row, const Kernel& product) {
   return nullptr;
 }
 
-bool is_product_of_image(const Kernel& k) {
-  return k.gemm.columns >= 0 && k.gemm.rows >= 0 && !k.across_batch && k.gemm.dtype == DType::real && k.fused.empty();
+/// Whether a kernel is a GEMM of one image, in single precision.
+bool is_product(const Kernel& k) {
+  return k.gemm.columns >= 0 && k.gemm.rows >= 0 && !k.across_batch && k.gemm.dtype == DType::real;
 }
+bool is_product_of_image(const Kernel& k) { return is_product(k) && k.fused.empty(); }
 
 /// Outer axes that stand among `known`.
 bool goes_by(const Kernel& k, const std::vector<int>& known, int also) {
@@ -93,6 +106,55 @@ std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const 
   }
   if (!right || axes[0].queries < 0) return {};
   return axes;
+}
+
+/// The axes of a kernel that touches a tensor by `there`, by those of another one that does so by `here`.
+std::optional<AttentionAxes> axes_by(const Access& here, const AttentionAxes& axes, const Access* there) {
+  const std::vector<int> from = axes_along(here), to = there ? axes_along(*there) : std::vector<int>{};
+  if (from.empty() || from.size() != to.size()) return {};
+  const AttentionAxes found{mapped({axes.queries}, from, to)[0], mapped(axes.heads, from, to)};
+  if (found.queries < 0 || ranges::contains(found.heads, -1)) return {};
+  return found;
+}
+
+/// The kernels of attention's backward pass, where probabilities are computed again, in the order in which a block of
+/// queries runs through them.
+struct Backward {
+  const Kernel& probabilities;  ///< of the scores, row max and row sum of exponentials
+  const Kernel& values;         ///< the values' gradient, a sum over the queries of probabilities and of what comes in
+  const Kernel& scores;         ///< the probabilities' gradient
+  const Kernel& softmax;        ///< the scores' gradient
+  const Kernel& mix;            ///< the queries' gradient
+  const Kernel& keys;           ///< the keys' gradient, a sum over the queries of the scores' gradient and of them
+};
+
+/// Whether a GEMM stores plain sums over the queries of a head: those of a block can go on from what is stored.
+bool sums_over_queries(const Kernel& k, const AttentionAxes& axes) {
+  if (!is_product(k) || k.steps[0].over != std::vector{axes.queries} || !k.steps[1].over.empty() ||
+      k.steps[1].stores.size() != 1 || !is_local(k, k.steps[1].stores[0].value, 0))
+    return false;
+  std::vector<int> known = axes.heads;
+  known.push_back(k.gemm.rows);
+  return goes_by(k, known, k.gemm.columns) && !ranges::contains(axes.heads, k.gemm.columns) &&
+         !ranges::contains(axes.heads, k.gemm.rows);
+}
+
+std::optional<std::vector<AttentionAxes>> axes_of(const Backward& b) {
+  if (!is_product(b.mix) || !is_product(b.probabilities)) return {};
+  const auto known = axes_of(b.scores, b.softmax, b.mix);
+  if (!known || b.probabilities.steps[1].stores.size() != 1) return {};
+  const Access &probabilities = b.probabilities.steps[1].stores[0].to, changes = *store_for(b.softmax, b.mix);
+  const Access* const read = only_load(b.softmax, probabilities.tensor);
+  if (!read) return {};
+  const auto& [of_scores, of_softmax, of_mix] = *known;
+  const auto again = axes_by(*read, of_softmax, &probabilities);
+  const auto of_values = axes_by(*read, of_softmax, only_load(b.values, probabilities.tensor));
+  const auto of_keys = axes_by(changes, of_softmax, only_load(b.keys, changes.tensor));
+  if (!again || !of_values || !of_keys || again->queries != b.probabilities.gemm.rows ||
+      !goes_by(b.probabilities, axes_along(probabilities), -1) || !sums_over_queries(b.values, *of_values) ||
+      !sums_over_queries(b.keys, *of_keys))
+    return {};
+  return std::vector{*again, *of_values, of_scores, of_softmax, of_mix, *of_keys};
 }
 
 Access without(Access access, std::size_t dim) {
@@ -149,10 +211,10 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
       }
 }
 
-/// Exponentials take the places of the scores that they are made of.
-void share_place(Kernel& softmax, Kernel& mix, TensorId of_scores, TensorId weights) {
+/// What a softmax gives takes the places of the scores that it is made of, in whatever else reads it too.
+void share_place(Kernel& softmax, const std::vector<Kernel*>& readers, TensorId of_scores, TensorId weights) {
   const Access read = *only_load(softmax, of_scores);
-  Access made = *store_for(softmax, mix);
+  Access made = *store_for(softmax, *readers.front());
   made.tensor = of_scores;
   bool over = false, fits = made == read;  // scores are not read any more
   for (const Step& s : softmax.steps) {
@@ -166,7 +228,9 @@ void share_place(Kernel& softmax, Kernel& mix, TensorId of_scores, TensorId weig
     over = over || ranges::any_of(s.stores, [&](const auto& store) { return store.to.tensor == weights; });
   }
   if (!fits) return;
-  for (Kernel* k : {&softmax, &mix}) {
+  std::vector<Kernel*> all = readers;
+  all.push_back(&softmax);
+  for (Kernel* k : all) {
     for (Expression& e : k->expressions)
       if (e.access.tensor == weights) e.access.tensor = of_scores;
     for (Step& s : k->steps)
@@ -213,11 +277,38 @@ std::optional<BeforeMix> attention_before(const KernelProgram& program, const st
   return {};
 }
 
-bool attends(const Kernel& kernel) { return kernel.fused.kind == Fused::Kind::attention; }
-
-std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel) {
-  return *axes_of(kernel.fused.part(Fused::Role::scores), kernel.fused.part(Fused::Role::softmax), kernel);
+bool attends(const Kernel& kernel) {
+  return kernel.fused.kind == Fused::Kind::attention || kernel.fused.kind == Fused::Kind::attention_gradient;
 }
+
+std::vector<AttentionAxes> attention_axes(const Kernel& kernel) {
+  using enum Fused::Role;
+  const Fused& f = kernel.fused;
+  if (f.kind == Fused::Kind::attention_gradient)
+    return *axes_of({f.part(probabilities), f.part(gradient), f.part(scores), f.part(softmax), f.part(mix), kernel});
+  const auto axes = *axes_of(f.part(scores), f.part(softmax), kernel);
+  return {axes.begin(), axes.end()};
+}
+
+namespace {
+
+/// Whether a tensor is needed by these kernels alone, so that it needs no place in memory.
+bool is_inside(const KernelProgram& program, TensorId tensor, const std::set<int>& kernels) {
+  bool found = program.tensors[tensor].storage == Storage::scratch;
+  for (int k = 0; k < static_cast<int>(program.kernels.size()) && found; ++k)
+    if (!kernels.contains(k))
+      for_each_access(program.kernels[k], [&](const Access& a, bool) { found &= a.tensor != tensor; });
+  return found;
+}
+
+/// The reals of a tensor, of one image.
+std::int64_t reals_of(const Tensor& tensor) {
+  std::int64_t reals = 1;
+  for (const Dim& d : tensor.shape) reals *= d.known() ? d.value() : 1;
+  return reals;
+}
+
+}  // namespace
 
 void attend_in_blocks(KernelProgram& program) {
   std::set<int> gone;
@@ -229,24 +320,17 @@ void attend_in_blocks(KernelProgram& program) {
           [](const Kernel& s, const Kernel& w, const Kernel& m) { return is_product_of_image(m) && axes_of(s, w, m); });
       if (!before) continue;
       const int scores = order[before->scores].kernel, softmax = order[before->softmax].kernel, mix = order[i].kernel;
-      // What no other kernel touches needs no place in memory.
-      const auto inside = [&](TensorId tensor) {
-        bool found = program.tensors[tensor].storage == Storage::scratch;
-        for (int k = 0; k < static_cast<int>(program.kernels.size()) && found; ++k)
-          if (k != scores && k != softmax && k != mix && !gone.contains(k))
-            for_each_access(kernel(k), [&](const Access& a, bool) { found &= a.tensor != tensor; });
-        return found;
-      };
+      std::set<int> fused = gone;
+      fused.insert({scores, softmax, mix});
+      const auto inside = [&](TensorId tensor) { return is_inside(program, tensor, fused); };
       const TensorId of_scores = kernel(scores).steps[1].stores[0].to.tensor;
       const TensorId weights = store_for(kernel(softmax), kernel(mix))->tensor;
-      std::int64_t reals = 1;
-      for (const Dim& d : program.tensors[of_scores].shape) reals *= d.known() ? d.value() : 1;
-      if (reals < least_scores || !inside(of_scores)) continue;
+      if (reals_of(program.tensors[of_scores]) < least_scores || !inside(of_scores)) continue;
       program.tensors[of_scores].storage = Storage::registers;
       if (inside(weights)) {
         program.tensors[weights].storage = Storage::registers;
         divide_afterwards(program, kernel(softmax), kernel(mix));
-        share_place(kernel(softmax), kernel(mix), of_scores, weights);
+        share_place(kernel(softmax), {&kernel(mix)}, of_scores, weights);
       }
       kernel(mix).fused = {
           Fused::Kind::attention, {Fused::Role::scores, Fused::Role::softmax}, {kernel(scores), kernel(softmax)}};
@@ -258,28 +342,147 @@ void attend_in_blocks(KernelProgram& program) {
   remove_kernels(program, gone);
 }
 
+namespace {
+
+/// Attention's backward pass in a running order, by positions: its kernels as a block of queries runs through them.
+using BackwardAt = std::array<std::size_t, 6>;
+
+Backward backward(const KernelProgram& program, const std::vector<Item>& order, const BackwardAt& at) {
+  const auto kernel = [&](std::size_t i) -> const Kernel& { return program.kernels[order[at[i]].kernel]; };
+  return {kernel(0), kernel(1), kernel(2), kernel(3), kernel(4), kernel(5)};
+}
+
+/// That of the softmax whose gradient stands at `softmax`.
+std::optional<BackwardAt> backward_of(const KernelProgram& program, const std::vector<Item>& order,
+                                      std::size_t softmax) {
+  std::map<TensorId, std::vector<std::size_t>> loads, stores;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i].kernel < 0) continue;
+    for (const TensorId t : loaded_by(program.kernels[order[i].kernel])) loads[t].push_back(i);
+    for (const TensorId t : stored_by(program.kernels[order[i].kernel])) stores[t].push_back(i);
+  }
+  const Kernel& rows = program.kernels[order[softmax].kernel];
+  // Who else reads a tensor, where they are so many and one kernel stores it.
+  const auto readers = [&](TensorId t, std::size_t but, std::size_t many) {
+    std::vector<std::size_t> others = loads[t];
+    std::erase(others, but);
+    return stores[t].size() == 1 && others.size() == many ? others : std::vector<std::size_t>{};
+  };
+  for (const TensorId changes : stored_by(rows)) {
+    std::vector<std::size_t> two = readers(changes, softmax, 2);
+    for (std::size_t turn = 0; turn < two.size(); ++turn, std::swap(two[0], two[1]))
+      for (const TensorId weights : loaded_by(rows))
+        for (const std::size_t values : readers(weights, softmax, 1))
+          for (const TensorId mixed : loaded_by(rows)) {
+            if (stores[mixed].size() != 1 || loads[mixed].size() != 1 || weights == mixed) continue;
+            const BackwardAt at{stores[weights][0], values, stores[mixed][0], softmax, two[0], two[1]};
+            if (std::set<std::size_t>(at.begin(), at.end()).size() == at.size() &&
+                ranges::all_of(at, [&](std::size_t i) { return program.kernels[order[i].kernel].fused.empty(); }) &&
+                axes_of(backward(program, order, at)))
+              return at;
+          }
+  }
+  return {};
+}
+
+/// The running order in which these kernels are the last of them alone, and what stands between them runs before it or,
+/// where it needs a result, behind; nothing: it cannot.
+std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const std::vector<Item>& order,
+                                            const BackwardAt& parts) {
+  const auto [first, last] = std::minmax_element(parts.begin(), parts.end());
+  std::vector<Item> before(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(*first)), one, behind;
+  for (std::size_t i = *first; i <= *last; ++i) {
+    if (order[i].kernel < 0) return {};
+    const auto apart = [&](const Item& other) {
+      return independent(program.kernels[order[i].kernel], program.kernels[other.kernel]);
+    };
+    const bool waits = !ranges::all_of(behind, apart);
+    if (ranges::contains(parts, i)) {
+      if (waits) return {};
+      one.push_back(order[i]);
+    } else {
+      (waits || !ranges::all_of(one, apart) ? behind : before).push_back(order[i]);
+    }
+  }
+  before.push_back(order[parts.back()]);
+  before.insert(before.end(), behind.begin(), behind.end());
+  before.insert(before.end(), order.begin() + static_cast<std::ptrdiff_t>(*last) + 1, order.end());
+  return before;
+}
+
+}  // namespace
+
+void differentiate_attention_in_blocks(KernelProgram& program) {
+  using enum Fused::Role;
+  std::set<int> gone;
+  for (std::vector<Item>& order : program.order)
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (order[i].kernel < 0 || program.kernels[order[i].kernel].anchor != Anchor::row) continue;
+      const std::optional<BackwardAt> at = backward_of(program, order, i);
+      const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
+      if (!as_one) continue;
+      std::vector<int> numbers;
+      for (const std::size_t position : *at) numbers.push_back(order[position].kernel);
+      const auto kernel = [&](std::size_t part) -> Kernel& { return program.kernels[numbers[part]]; };
+      std::set<int> fused = gone;
+      fused.insert(numbers.begin(), numbers.end());
+      const TensorId weights = kernel(0).steps[1].stores[0].to.tensor, mixed = kernel(2).steps[1].stores[0].to.tensor,
+                     changes = store_for(kernel(3), kernel(4))->tensor;
+      bool inside = reals_of(program.tensors[weights]) >= least_gradient_scores;
+      for (const TensorId t : {weights, mixed, changes}) inside = inside && is_inside(program, t, fused);
+      if (!inside) continue;
+      for (const TensorId t : {weights, mixed, changes}) program.tensors[t].storage = Storage::registers;
+      share_place(kernel(3), {&kernel(4), &kernel(5)}, mixed, changes);
+      kernel(5).fused = {Fused::Kind::attention_gradient,
+                         {probabilities, gradient, scores, softmax, mix},
+                         {kernel(0), kernel(1), kernel(2), kernel(3), kernel(4)}};
+      gone.insert(numbers.begin(), numbers.end() - 1);
+      order = *as_one;
+    }
+  remove_kernels(program, gone);
+}
+
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target) {
-  const Kernel &scores = kernel.fused.part(Fused::Role::scores), &softmax = kernel.fused.part(Fused::Role::softmax);
+  const bool backward = kernel.fused.kind == Fused::Kind::attention_gradient;
+  const Kernel& scores = kernel.fused.part(Fused::Role::scores);
+  const std::vector<AttentionAxes> axes = attention_axes(kernel);
   Schedule s = gemm_schedule(program, layouts, kernel, target);
   s.depth = 0;  // there are too few rows at once
-  s.fused = {gemm_schedule(program, layouts, scores, target),
-             choose_schedule(program, layouts, softmax, target, attention_axes(kernel)[1].heads)};
-  s.fused[0].depth = 0;
-  // Whole tiles of both products, so many that all blocks are about as large. Tiles that do not go together get as many
-  // rows as the smaller ones.
-  const std::int64_t most = std::max<std::int64_t>(1, block_reals / reals_of_query(layouts, scores));
-  std::int64_t& of_mix = s.tile[kernel.gemm.rows];
-  std::int64_t& of_scores = s.fused[0].tile[scores.gemm.rows];
-  if (std::lcm(of_mix, of_scores) > most) of_mix = of_scores = std::min(of_mix, of_scores);
+  for (std::size_t part = 0; part < kernel.fused.parts.size(); ++part) {
+    const Kernel& one = kernel.fused.parts[part];
+    s.fused.push_back(one.gemm.columns >= 0 ? gemm_schedule(program, layouts, one, target)
+                                            : choose_schedule(program, layouts, one, target, axes[part].heads));
+    s.fused.back().depth = 0;
+  }
+  // Whole tiles of all products with rows of queries, so many that all blocks are about as large. Tiles that do not go
+  // together get as many rows as the smaller ones.
+  std::vector<std::int64_t*> tiles;
+  for (std::size_t part = 0; part < axes.size(); ++part) {
+    const bool own = part == kernel.fused.parts.size();
+    const Kernel& one = own ? kernel : kernel.fused.parts[part];
+    if (one.gemm.columns >= 0 && one.gemm.rows == axes[part].queries)
+      tiles.push_back(&(own ? s : s.fused[part]).tile[one.gemm.rows]);
+  }
+  const auto unit = [&] {
+    std::int64_t all = 1;
+    for (const std::int64_t* rows : tiles) all = std::lcm(all, *rows);
+    return all;
+  };
+  const auto set = [&](std::int64_t to) {
+    for (std::int64_t* rows : tiles) *rows = to;
+  };
+  const std::int64_t of_query = reals_of_query(layouts, scores);
+  const auto queries_of = [&](std::int64_t reals) { return std::max<std::int64_t>(1, reals / of_query); };
+  const std::int64_t most = queries_of(backward ? gradient_block_reals : block_reals);
+  const std::int64_t fit = queries_of(backward ? gradient_stack_reals : stack_reals);
+  if (unit() > (backward ? fit : most))
+    set(**std::min_element(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return *a < *b; }));
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
-  if (const std::int64_t fit = std::max<std::int64_t>(1, stack_reals / reals_of_query(layouts, scores));
-      std::lcm(of_mix, of_scores) > fit)
-    of_mix = of_scores = fit;
-  const std::int64_t unit = std::lcm(of_mix, of_scores);
+  if (unit() > fit) set(fit);
   const std::int64_t queries = scores.axes[scores.gemm.rows].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
-  s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit) * unit);
+  s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit()) * unit());
   return s;
 }
 

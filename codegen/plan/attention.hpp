@@ -1,7 +1,6 @@
-// Attention as one kernel, by blocks of queries.
+// Attention as one kernel, by blocks of queries, and its backward pass as another one.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -22,16 +21,20 @@ std::optional<BeforeMix> attention_before(const KernelProgram& program, const st
 /// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than L1:
 /// it goes by blocks of queries of one head, whose scores lie on the stack. The last one takes up the other two.
 void attend_in_blocks(KernelProgram& program);
-/// Whether a kernel is made of those three.
+/// Attention's backward pass becomes one kernel where the scores of an image are many: probabilities, the gradients of
+/// values, scores and queries within the keys' gradient, by blocks of queries of one head. Probabilities and scores'
+/// gradients lie on the stack; sums over the queries go on from block to block, so that they have the bits of one sum.
+void differentiate_attention_in_blocks(KernelProgram& program);
+/// Whether a kernel is one of these two.
 bool attends(const Kernel& kernel);
-/// Of one of them: which axis are the queries, and the other axes that all three go by (the batch, heads), in one
+/// Of a kernel in one of them: which axis are the queries, and the other axes that all go by (the batch, heads), in one
 /// order.
 struct AttentionAxes {
   int queries = -1;
   std::vector<int> heads;
 };
-/// Of the two that run within it and of itself.
-std::array<AttentionAxes, 3> attention_axes(const Kernel& kernel);
+/// Of those that run within it and, last, of itself.
+std::vector<AttentionAxes> attention_axes(const Kernel& kernel);
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target);
 

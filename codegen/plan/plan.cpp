@@ -43,6 +43,8 @@ const std::vector<Pass>& cpu_passes() {
       {"microbatch", "training goes by a batch in groups of images, whose gradients are accumulated",
        [](const KernelProgram& p) { return traits_of(p.kind).trains; },
        [](KernelProgram& p) { p.groups = accumulate_microbatches(p); }},
+      {"attention_gradient", "attention's backward pass becomes one kernel by blocks of queries, where scores are many",
+       [](const KernelProgram& p) { return differentiates(p) && has_gemms(p); }, differentiate_attention_in_blocks},
       {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_gemms,
        attend_in_blocks},
       {"positions", "a step reads caches up to its position",

@@ -18,6 +18,7 @@
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/gemm_operands.hpp"
+#include "codegen/passes/pipeline.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/plan/arena.hpp"
@@ -56,6 +57,19 @@ Plan forward_pass(const Graph& declared) {
   const Graph primitive = codegen::copy_operands_n_innermost(codegen::simplify(codegen::decompose(outputs)));
   return codegen::make_plan(codegen::lower(primitive, codegen::ProgramKind::forward),
                             codegen::targets_of(codegen::Precision::fp32));
+}
+
+/// As the generator plans the gradients of a declared model, in which probabilities are computed again.
+Plan gradients_of(const Graph& declared, codegen::Precision precision = codegen::Precision::fp32) {
+  constexpr auto kind = codegen::ProgramKind::loss_and_gradients;
+  const Graph primitive = codegen::passed(
+      codegen::passed(
+          codegen::passed(codegen::passed(declared, codegen::declaration_passes()), codegen::program_passes(kind)),
+          codegen::primitive_passes()),
+      codegen::cpu_graph_passes());
+  codegen::KernelProgram program = codegen::lower(primitive, kind);
+  program.precision = precision;
+  return codegen::make_plan(std::move(program), codegen::targets_of(precision));
 }
 
 /// Forward, evaluation and training step of a declared model.
@@ -321,6 +335,90 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
       << print(forward);
   for (const Plan& small : vit_mnist())
     for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
+}
+
+/// The kernels that are attention's backward pass.
+std::vector<const codegen::Kernel*> attention_gradients(const Plan& plan) {
+  std::vector<const codegen::Kernel*> found;
+  for (const codegen::Kernel& kernel : plan.program.kernels)
+    if (kernel.fused.kind == codegen::Fused::Kind::attention_gradient) found.push_back(&kernel);
+  return found;
+}
+
+/// The reals of scratch memory that hold a score for each pair of so many tokens, of an image.
+std::int64_t reals_of_pairs(const Plan& plan, std::int64_t tokens) {
+  std::int64_t reals = 0;
+  for (const codegen::TensorId t : plan.program.tensors.ids()) {
+    const std::vector<Dim>& shape = plan.program.tensors[t].shape;
+    const auto of_tokens = [&](const Dim& d) { return d.known() && d.value() == tokens; };
+    if (plan.buffer_of[t] >= 0 && std::count_if(shape.begin(), shape.end(), of_tokens) == 2)
+      reals += plan.buffers[plan.buffer_of[t]].size;
+  }
+  return reals;
+}
+
+TEST(PlanAttention, BackwardGoesByBlocksOfAHeadsQueriesAndKeepsNothingForEachPairOfTokens) {
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}>;  // of 197 tokens
+  const Plan plan = gradients_of(trace<Many>("many"));
+  const std::vector<const codegen::Kernel*> found = attention_gradients(plan);
+  ASSERT_EQ(found.size(), 1u) << print(plan);  // in the region of both layers
+  const codegen::Kernel& kernel = *found[0];
+  EXPECT_EQ(reals_of_pairs(plan, 197), 0) << print(plan);
+  for (const codegen::AttentionAxes& axes : codegen::attention_axes(kernel)) EXPECT_EQ(axes.heads.size(), 2u);
+  std::vector<std::string> names;
+  for (const codegen::Kernel& part : kernel.fused.parts) names.push_back(part.name);
+  names.push_back(kernel.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"blocks_attn_recomputed_scores_backward", "blocks_attn_value_backward",
+                                             "blocks_attn_probabilities_backward", "blocks_attn_multiply_backward",
+                                             "blocks_attn_query_backward", "blocks_attn_key_backward"}));
+  EXPECT_NE(print(plan).find(" with blocks_attn_query_backward by 102 queries of a head"), std::string::npos)
+      << print(plan);
+  for (const auto& [target, schedules] : plan.schedules) {
+    const codegen::Schedule& s = schedules[static_cast<std::size_t>(&kernel - plan.program.kernels.data())];
+    ASSERT_EQ(s.fused.size(), 5u);
+    for (const std::size_t rows_are_queries : {0u, 2u, 4u}) {
+      const codegen::Kernel& part = kernel.fused.parts[rows_are_queries];
+      EXPECT_EQ(s.queries % s.fused[rows_are_queries].tile[static_cast<std::size_t>(part.gemm.rows)], 0) << target;
+    }
+    EXPECT_LE(s.queries * 208, 5 << 13) << target;  // probabilities, and as many gradients, stay in a second cache
+  }
+}
+
+TEST(PlanAttention, BackwardKeepsItsKernelsApartWhereItsScoresAreFewOrReadByOthers) {
+  using Few = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Few>("few"))).empty());
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Many>("many"), codegen::Precision::bf16)).empty());
+  using Dropping =
+      models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2, .attention_dropout = 0.1}>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Dropping>("dropping"))).empty());
+  // The gradient of a bias of scores is a sum over the batch of the scores' gradient.
+  using Biased = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}, models::RelativeBlock>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Biased>("biased"))).empty());
+}
+
+TEST(PlanAttention, BackwardOfCausalScoresComparesPlacesInEachBlock) {
+  using Causal = models::Gpt<{.codes = 32, .positions = 256, .layers = 2, .heads = 4, .width = 96}>;
+  const Plan plan = gradients_of(trace<Causal>("causal"));
+  EXPECT_EQ(attention_gradients(plan).size(), 1u) << print(plan);
+  EXPECT_EQ(reals_of_pairs(plan, 256), 0) << print(plan);
+}
+
+/// Of `side` tokens each way.
+template <int side>
+using Pooled = models::Vit<{.image = 8 * side,
+                            .patch = 8,
+                            .width = 96,
+                            .heads = 6,
+                            .depth = 2,
+                            .classes = 10,
+                            .class_token = false,
+                            .pooling = models::Pooling::mean}>;
+
+TEST(PlanAttention, MemoryOfBackwardGrowsAsItsTokensDo) {
+  const auto scratch = [](const Plan& plan) { return static_cast<double>(plan.scratch.per_batch); };
+  const Plan some = gradients_of(trace<Pooled<16>>("some")), many = gradients_of(trace<Pooled<32>>("many"));
+  EXPECT_NEAR(scratch(many) / scratch(some), 4, 0.1);  // of four times the tokens
 }
 
 TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block has one; the mask is the same for all

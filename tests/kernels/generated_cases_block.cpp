@@ -69,18 +69,26 @@ NodeId dropped_attention(Sketch& s, NodeId x, const std::string& path) {
   return s.b.add(x, s.b.einsum({left, v}, {{'b', 'i', 'k'}, {'b', 'k', 'j'}, {'b', 'i', 'j'}}));
 }
 
-/// x + attention of so many heads, whose output is gelu'd; the weights drop out.
-NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, bool drops) {
+/// What becomes of attention's probabilities: some drop out, or those of later keys are 0.
+enum class Probabilities { all, dropped, causal };
+
+/// x + attention of so many heads, whose output is gelu'd.
+NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, Probabilities of) {
   const Dim h = Dim::constant(heads), width = Dim::constant(17);
   const auto projected = [&](const std::string& which) {
     const NodeId weight = s.parameter(path + which, {h, width, s.J}, -0.3, 0.3);
     return s.b.einsum({x, weight}, {{b, i, j}, {'h', k, j}, {b, 'h', i, k}});
   };
   const NodeId q = projected(".q"), key = projected(".k"), v = projected(".v");
-  const NodeId scores =
-      s.b.divide(s.b.einsum({q, key}, {{b, 'h', i, k}, {b, 'h', j, k}, {b, 'h', i, j}}), s.b.constant(1.7));
+  NodeId scores = s.b.divide(s.b.einsum({q, key}, {{b, 'h', i, k}, {b, 'h', j, k}, {b, 'h', i, j}}), s.b.constant(1.7));
+  if (of == Probabilities::causal) {
+    const std::vector<Dim> pairs{s.I, s.I};
+    const NodeId query = s.b.broadcast(s.b.arange(s.I), pairs, {0}), later = s.b.broadcast(s.b.arange(s.I), pairs, {1});
+    const NodeId mask = s.b.broadcast(s.b.unary(Op::step, s.b.subtract(later, query)), s.b.shape(scores), {2, 3});
+    scores = s.b.select(mask, s.b.constant(-3e38), scores);
+  }
   NodeId weights = s.b.softmax(scores, 3);
-  if (drops) weights = s.b.dropout(weights, 0.25, {0, 1, 2, 3});
+  if (of == Probabilities::dropped) weights = s.b.dropout(weights, 0.25, {0, 1, 2, 3});
   const NodeId mixed = s.b.unary(Op::gelu, s.b.einsum({weights, v}, {{b, 'h', i, j}, {b, 'h', j, k}, {b, i, 'h', k}}));
   const NodeId out = s.parameter(path + ".out", {s.J, h, width}, -0.3, 0.3);
   return s.b.add(x, s.b.einsum({mixed, out}, {{b, i, 'h', k}, {j, 'h', k}, {b, i, j}}));
@@ -226,18 +234,30 @@ void products(std::vector<GeneratedCase>& cases) {
                    }});
 }
 
-/// Scores that are too many to stay near: a block of one head's queries goes by after the other.
+/// Scores that are too many to stay near: a block of one head's queries goes by after the other, backward too where
+/// there are more yet.
 void many_scores(std::vector<GeneratedCase>& cases) {
   cases.push_back({"attention_by_blocks_of_queries", [](Sketch& s) {
                      s.I = Dim::axis("I", 107);
-                     weighted_outputs(s, heads_attention(s, shifted_images(s, -1, 1), "attn", 3, false));
+                     weighted_outputs(s, heads_attention(s, shifted_images(s, -1, 1), "attn", 3, Probabilities::all));
                    }});
   cases.push_back({"attentions_by_blocks_of_queries_that_drop_out", [](Sketch& s) {
                      s.I = Dim::axis("I", 131);
                      const auto layer = [](Sketch& t, NodeId x, const std::string& path) {
-                       return heads_attention(t, x, path, 2, true);
+                       return heads_attention(t, x, path, 2, Probabilities::dropped);
                      };
                      weighted_outputs(s, stack(s, shifted_images(s, -1, 1), "blocks", 2, layer));
+                   }});
+  cases.push_back({"gradient_of_many_scores", [](Sketch& s) {
+                     s.I = Dim::axis("I", 211);
+                     weighted_outputs(s, heads_attention(s, shifted_images(s, -1, 1), "attn", 3, Probabilities::all));
+                   }});
+  cases.push_back({"gradient_of_many_causal_scores", [](Sketch& s) {
+                     s.I = Dim::axis("I", 257);
+                     const auto layer = [](Sketch& t, NodeId x, const std::string& path) {
+                       return heads_attention(t, x, path, 2, Probabilities::causal);
+                     };
+                     weighted_outputs(s, stack(s, shifted_images(s, -1, 1), "blocks", 1, layer));
                    }});
 }
 
