@@ -373,22 +373,23 @@ void refuse_mixed(const Safetensors& file, const Keys& keys) {
 /// Rows of the first dim.
 Tensor rows(const Tensor& tensor, std::int64_t first, std::int64_t count) {
   const std::size_t bytes = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape[0]);
-  Tensor some{tensor.dtype, tensor.shape, {}};
+  Tensor some{tensor.dtype, tensor.shape,
+              tensor.bytes.part(bytes * static_cast<std::size_t>(first), bytes * static_cast<std::size_t>(count))};
   some.shape[0] = count;
-  const auto begin = tensor.bytes.begin() + static_cast<std::ptrdiff_t>(bytes * static_cast<std::size_t>(first));
-  some.bytes.assign(begin, begin + static_cast<std::ptrdiff_t>(bytes * static_cast<std::size_t>(count)));
   return some;
 }
 
 Tensor transpose(const Tensor& tensor) {
   const auto rows = static_cast<std::size_t>(tensor.shape[0]), columns = static_cast<std::size_t>(tensor.shape[1]);
   const std::size_t bytes = tensor.bytes.size() / (rows * columns);
-  Tensor turned{tensor.dtype, {tensor.shape[1], tensor.shape[0]}, Bytes(tensor.bytes.size())};
+  Bytes room;
+  const std::span<const std::uint8_t> given = tensor.bytes.all(room);
+  Bytes turned(given.size());
   for (std::size_t i = 0; i < rows; ++i)
     for (std::size_t j = 0; j < columns; ++j)
-      std::copy_n(tensor.bytes.begin() + static_cast<std::ptrdiff_t>((i * columns + j) * bytes), bytes,
-                  turned.bytes.begin() + static_cast<std::ptrdiff_t>((j * rows + i) * bytes));
-  return turned;
+      std::copy_n(given.begin() + static_cast<std::ptrdiff_t>((i * columns + j) * bytes), bytes,
+                  turned.begin() + static_cast<std::ptrdiff_t>((j * rows + i) * bytes));
+  return {tensor.dtype, {tensor.shape[1], tensor.shape[0]}, std::move(turned)};
 }
 
 Tensor laid_out(Tensor tensor, Layout layout, const std::string& where, const std::string& key) {
@@ -420,15 +421,18 @@ using Parts = std::map<int, Part>;
 Tensor concatenated(const Parts& parts, const std::string& where) {
   const Part& first = parts.begin()->second;
   if (first.tensor.shape.empty()) fail(where, ": ", printable(first.key), " has no dims");
-  Tensor whole{first.tensor.dtype, first.tensor.shape, {}};
+  Tensor whole{first.tensor.dtype, first.tensor.shape};
   whole.shape[0] = 0;
+  Bytes bytes;
   for (const auto& [place, one] : parts) {
     if (one.tensor.shape != first.tensor.shape || one.tensor.dtype != first.tensor.dtype)
       fail(where, ": ", printable(one.key), " is ", one.tensor.dtype, " ", printed(one.tensor.shape), ", and ",
            printable(first.key), " beside it ", first.tensor.dtype, " ", printed(first.tensor.shape));
-    whole.bytes.insert(whole.bytes.end(), one.tensor.bytes.begin(), one.tensor.bytes.end());
+    bytes.resize(bytes.size() + one.tensor.bytes.size());
+    one.tensor.bytes.read(0, std::span(bytes).last(one.tensor.bytes.size()));
     whole.shape[0] += one.tensor.shape[0];
   }
+  whole.bytes = std::move(bytes);
   return whole;
 }
 

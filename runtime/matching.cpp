@@ -1,11 +1,15 @@
 #include "runtime/matching.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <utility>
 
 #include "runtime/error.hpp"
+#include "runtime/parallel.hpp"
 #include "runtime/positions.hpp"
 
 namespace tessera::runtime {
@@ -53,6 +57,19 @@ bool matches(const std::string& pattern, const std::string& key) {
   return pattern.ends_with('*') ? key.starts_with(pattern.substr(0, pattern.size() - 1)) : key == pattern;
 }
 
+/// In blocks without a way out, which compilers vectorise.
+bool all_finite(std::span<const float> values) {
+  constexpr std::uint32_t exponent = 0x7f800000;
+  while (!values.empty()) {
+    const std::span<const float> block = values.first(std::min<std::size_t>(values.size(), 4096));
+    std::uint32_t wrong = 0;
+    for (const float value : block) wrong |= (std::bit_cast<std::uint32_t>(value) & exponent) == exponent ? 1 : 0;
+    if (wrong) return false;
+    values = values.subspan(block.size());
+  }
+  return true;
+}
+
 /// "head.*" of "head.weight"
 std::string family(const std::string& key) {
   const std::size_t dot = key.rfind('.');
@@ -74,13 +91,37 @@ bool Matching::skipped(const std::string& key) {
 }
 
 void Matching::take(const std::string& prefix, float* numbers) {
+  // Most tensors become parameters as they are: threads read them before any difference is told.
+  struct Read {
+    const Tensor* tensor;
+    std::span<float> to;
+    bool finite = false;
+  };
+  std::map<std::string, std::size_t> which;
+  std::vector<Read> reads;
+  for (const tessera_parameter& parameter : model_.parameters) {
+    const std::string key = prefix + parameter.name;
+    const auto found = file_.tensors.find(key);
+    if (found == file_.tensors.end() || skipped(key) || !fit(parameter, key, found->second).as_it_is) continue;
+    which[key] = reads.size();
+    reads.push_back(
+        {&found->second, {numbers + parameter.offset, static_cast<std::size_t>(elements(found->second.shape))}});
+  }
+  parallel_for(std::ssize(reads), [&](std::int64_t i) {
+    Read& read = reads[static_cast<std::size_t>(i)];
+    read.tensor->read(read.to);
+    read.finite = all_finite(read.to);
+  });
+
   for (const tessera_parameter& parameter : model_.parameters) {
     const std::string key = prefix + parameter.name;
     asked_.insert(key);
     if (skipped(key)) {
       notes_.push_back(text(key, " ", parameter.named_shape, " keeps its starting value"));
     } else if (const auto found = file_.tensors.find(key); found != file_.tensors.end()) {
-      compare(parameter, key, found->second, numbers + parameter.offset);
+      const auto read = which.find(key);
+      compare(parameter, key, found->second, numbers + parameter.offset,
+              read == which.end() ? std::nullopt : std::optional(reads[read->second].finite));
     } else {
       missing_.push_back(text(printable(key), " ", parameter.named_shape));
       keys_.push_back(key);
@@ -88,23 +129,32 @@ void Matching::take(const std::string& prefix, float* numbers) {
   }
 }
 
-void Matching::compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor,
-                       float* numbers) {
+Matching::Fit Matching::fit(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor) const {
+  Fit fit;
+  const Shape needed = shape_of(parameter);
+  fit.counts = parameter.rank == 0 && (tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "U8");
+  fit.relative = is_relative_table(key, tensor.shape, needed);
+  const std::optional<Grid> grid = grid_of(file_);
+  fit.other_grid = allowance_.resample && (fit.relative || is_position_table(key, tensor.shape, needed)) &&
+                   (tensor.shape != needed || grid.value_or(model_.patches) != model_.patches);
+  const std::size_t tokens = needed.size() < 2 ? 0 : needed.size() - 2;
+  if (fit.other_grid)
+    fit.how =
+        (fit.relative ? relative_resampling : resampling)(tensor.shape[tokens], needed[tokens], model_.patches, grid);
+  fit.as_it_is = tensor.is_real() && tensor.shape == needed && !fit.how;
+  return fit;
+}
+
+void Matching::compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor, float* numbers,
+                       std::optional<bool> finite) {
+  if (finite.value_or(false)) return;
   const auto differs = [&](const auto&... how) {
     differ_.push_back(text(printable(key), " ", how...));
     keys_.push_back(key);
   };
-  const bool counts = parameter.rank == 0 && (tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "U8");
+  const auto [counts, relative, other_grid, how, as_it_is] = fit(parameter, key, tensor);
   if (!tensor.is_real() && !counts) return differs("holds ", tensor.dtype, ", where F32, F16, BF16 or F64 is needed");
   const Shape needed = shape_of(parameter);
-  const std::optional<Grid> grid = grid_of(file_);
-  const bool relative = is_relative_table(key, tensor.shape, needed);
-  const bool other_grid = allowance_.resample && (relative || is_position_table(key, tensor.shape, needed)) &&
-                          (tensor.shape != needed || grid.value_or(model_.patches) != model_.patches);
-  const std::size_t tokens = needed.size() < 2 ? 0 : needed.size() - 2;
-  const std::optional<Resampling> how = other_grid ? (relative ? relative_resampling : resampling)(
-                                                         tensor.shape[tokens], needed[tokens], model_.patches, grid)
-                                                   : std::nullopt;
   if (tensor.shape != needed && !how) {
     const bool turned = std::ranges::equal(tensor.shape, Shape(needed.rbegin(), needed.rend()));
     return differs("is ", named(tensor.shape, names_of(parameter.named_shape), turned), ", where ",

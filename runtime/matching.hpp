@@ -1,11 +1,13 @@
 // How the tensors of a file become the parameters of a model, and every reason why they do not.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "runtime/model.hpp"
+#include "runtime/positions.hpp"
 #include "runtime/safetensors.hpp"
 
 namespace tessera::runtime {
@@ -27,7 +29,7 @@ class Matching {
 
   /// Fills `numbers`, which lie as the parameters do, from the tensors `prefix` + key. F16, BF16 and F64 are converted,
   /// as is an integer without axes, a count of PyTorch's; a position table of another grid is resampled where that is
-  /// allowed. What is skipped or differs is left alone.
+  /// allowed. What is skipped, missing or of another shape or type is left alone. Threads share the tensors.
   void take(const std::string& prefix, float* numbers);
 
   /// Adds a difference that is not about one tensor, as a sentence's rest: "it is a checkpoint of vit_cifar".
@@ -42,7 +44,16 @@ class Matching {
 
  private:
   bool skipped(const std::string& key);
-  void compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor, float* numbers);
+  /// What a tensor may become a parameter as.
+  struct Fit {
+    bool counts = false, relative = false, other_grid = false;
+    std::optional<Resampling> how;  ///< of a position table of another grid
+    bool as_it_is = false;          ///< but for its type
+  };
+  Fit fit(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor) const;
+  /// `finite`: of a tensor whose numbers are there already, whether all are.
+  void compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor, float* numbers,
+               std::optional<bool> finite);
   std::string advice() const;
 
   const Safetensors& file_;

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cstring>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <type_traits>
 #include <utility>
 
 #include "runtime/error.hpp"
@@ -148,26 +149,44 @@ Tensor tensor_of(const char* dtype, Shape shape, std::span<const Number> numbers
   return {dtype, std::move(shape), Bytes(first, first + numbers.size_bytes())};
 }
 
+/// Numbers that are stored as `Stored`, a part of them after the other.
 template <class Stored, class Wanted, class Convert>
-std::vector<Wanted> numbers_of(const Bytes& bytes, Convert convert) {
-  std::vector<Wanted> numbers(bytes.size() / sizeof(Stored));
-  for (std::size_t i = 0; i < numbers.size(); ++i) {
-    Stored value;
-    std::memcpy(&value, bytes.data() + i * sizeof(Stored), sizeof(Stored));
-    numbers[i] = static_cast<Wanted>(convert(value));
+void convert(const TensorBytes& bytes, std::span<Wanted> to, Convert converted) {
+  std::vector<Stored> part(std::min<std::size_t>(to.size(), std::size_t{1} << 14));
+  for (std::size_t at = 0; at < to.size(); at += part.size()) {
+    part.resize(std::min(part.size(), to.size() - at));
+    bytes.read(at * sizeof(Stored), {reinterpret_cast<std::uint8_t*>(part.data()), part.size() * sizeof(Stored)});
+    std::ranges::transform(part, to.begin() + static_cast<std::ptrdiff_t>(at),
+                           [&](Stored value) { return static_cast<Wanted>(converted(value)); });
   }
+}
+
+template <class Stored, class Wanted>
+std::vector<Wanted> numbers_of(const TensorBytes& bytes) {
+  std::vector<Wanted> numbers(bytes.size() / sizeof(Stored));
+  convert<Stored>(bytes, std::span(numbers), std::identity());
   return numbers;
 }
 
-constexpr auto as_it_is = [](auto value) { return value; };
+template <class Wanted>
+void read_reals(const Tensor& tensor, std::span<Wanted> to) {
+  if (tensor.dtype == "F64") return convert<double>(tensor.bytes, to, std::identity());
+  if (tensor.dtype == "F16") return convert<std::uint16_t>(tensor.bytes, to, from_float16);
+  if (tensor.dtype == "BF16") return convert<std::uint16_t>(tensor.bytes, to, from_bfloat16);
+  if (tensor.dtype != "F32")
+    fail("a tensor of type ", tensor.dtype, " was found where F32, F16, BF16 or F64 is needed");
+  if constexpr (std::is_same_v<Wanted, float>)
+    tensor.bytes.read(0, {reinterpret_cast<std::uint8_t*>(to.data()), to.size_bytes()});
+  else
+    convert<float>(tensor.bytes, to, std::identity());
+}
 
 template <class Wanted>
 std::vector<Wanted> reals_of(const Tensor& tensor) {
-  if (tensor.dtype == "F64") return numbers_of<double, Wanted>(tensor.bytes, as_it_is);
-  if (tensor.dtype == "F32") return numbers_of<float, Wanted>(tensor.bytes, as_it_is);
-  if (tensor.dtype == "F16") return numbers_of<std::uint16_t, Wanted>(tensor.bytes, from_float16);
-  if (tensor.dtype == "BF16") return numbers_of<std::uint16_t, Wanted>(tensor.bytes, from_bfloat16);
-  fail("a tensor of type ", tensor.dtype, " was found where F32, F16, BF16 or F64 is needed");
+  const int bytes = tensor.is_real() ? dtype_bytes(tensor.dtype) : 1;
+  std::vector<Wanted> numbers(tensor.bytes.size() / static_cast<std::size_t>(bytes));
+  read_reals(tensor, std::span(numbers));
+  return numbers;
 }
 
 }  // namespace
@@ -209,16 +228,39 @@ Tensor Tensor::of(const std::string& dtype, Shape shape, std::span<const float> 
   return tensor_of(dtype.c_str(), std::move(shape), std::span<const std::uint16_t>(halves));
 }
 
+void TensorBytes::read(std::size_t at, std::span<std::uint8_t> to) const {
+  if (file_)
+    file_->read(begin_ + at, to);
+  else
+    std::ranges::copy(std::span(memory_).subspan(at, to.size()), to.begin());
+}
+
+std::span<const std::uint8_t> TensorBytes::all(Bytes& room) const {
+  if (!file_) return memory_;
+  room.resize(size_);
+  read(0, room);
+  return room;
+}
+
+TensorBytes TensorBytes::part(std::size_t at, std::size_t size) const {
+  if (file_) return {file_, begin_ + at, size};
+  Bytes bytes(size);
+  read(at, bytes);
+  return bytes;
+}
+
 bool Tensor::is_real() const { return dtype == "F64" || dtype == "F32" || dtype == "F16" || dtype == "BF16"; }
 
 std::vector<float> Tensor::floats() const { return reals_of<float>(*this); }
 
+void Tensor::read(std::span<float> to) const { read_reals(*this, to); }
+
 std::vector<double> Tensor::doubles() const { return reals_of<double>(*this); }
 
 std::vector<std::int64_t> Tensor::integers() const {
-  if (dtype == "I64") return numbers_of<std::int64_t, std::int64_t>(bytes, as_it_is);
-  if (dtype == "I32") return numbers_of<std::int32_t, std::int64_t>(bytes, as_it_is);
-  if (dtype == "U8") return numbers_of<std::uint8_t, std::int64_t>(bytes, as_it_is);
+  if (dtype == "I64") return numbers_of<std::int64_t, std::int64_t>(bytes);
+  if (dtype == "I32") return numbers_of<std::int32_t, std::int64_t>(bytes);
+  if (dtype == "U8") return numbers_of<std::uint8_t, std::int64_t>(bytes);
   fail("a tensor of type ", dtype, " was found where I64, I32 or U8 is needed");
 }
 
@@ -231,10 +273,9 @@ const Tensor& Safetensors::at(const std::string& name) const {
 namespace {
 
 /// Of a content of so many bytes, of which `read` gives those from a place on: first the header, and the numbers only
-/// after all that it says of them is found to fit; in their stead only their places, if these are wanted.
-template <class Read>
-Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read,
-                           std::map<std::string, std::uint64_t>* places = nullptr) {
+/// after all that it says of them is found to fit. `take(name, at, size)` gives a tensor's bytes, which lie there.
+template <class Read, class Take>
+Safetensors safetensors_of(std::uint64_t size, const std::string& where, const Read& read, const Take& take) {
   std::array<std::uint8_t, 9> first{};
   read(0, std::span(first).first(std::min<std::uint64_t>(size, first.size())));
   // The length of a header can begin with the same bytes; its header follows, and begins with a brace.
@@ -307,12 +348,8 @@ Safetensors safetensors_of(std::uint64_t size, const std::string& where, const R
     fail(where, ": ", data - static_cast<std::uint64_t>(at), " bytes after the last tensor belong to no tensor");
   for (auto& [name, tensor] : result.tensors) {
     const auto& offsets = *header.entries[name].offsets;
-    if (places) {
-      (*places)[name] = 8 + header_length + static_cast<std::uint64_t>(offsets[0]);
-      continue;
-    }
-    tensor.bytes.resize(static_cast<std::size_t>(offsets[1] - offsets[0]));
-    read(8 + header_length + static_cast<std::uint64_t>(offsets[0]), std::span(tensor.bytes));
+    tensor.bytes = take(name, 8 + header_length + static_cast<std::uint64_t>(offsets[0]),
+                        static_cast<std::size_t>(offsets[1] - offsets[0]));
   }
   return result;
 }
@@ -320,25 +357,37 @@ Safetensors safetensors_of(std::uint64_t size, const std::string& where, const R
 }  // namespace
 
 Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where) {
-  return safetensors_of(content.size(), where, [&](std::uint64_t at, std::span<std::uint8_t> to) {
-    std::ranges::copy(content.subspan(at, to.size()), to.begin());
-  });
+  return safetensors_of(
+      content.size(), where,
+      [&](std::uint64_t at, std::span<std::uint8_t> to) {
+        std::ranges::copy(content.subspan(at, to.size()), to.begin());
+      },
+      [&](const std::string&, std::uint64_t at, std::size_t size) {
+        const std::span<const std::uint8_t> bytes = content.subspan(at, size);
+        return TensorBytes(Bytes(bytes.begin(), bytes.end()));
+      });
 }
 
 Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t limit) {
-  const InputFile file(path);
-  if (file.size() > limit) fail(file.where(), " is longer than the ", limit, " bytes that are accepted here");
-  return safetensors_of(file.size(), file.where(),
-                        [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); });
+  const auto file = std::make_shared<const InputFile>(path);
+  if (file->size() > limit) fail(file->where(), " is longer than the ", limit, " bytes that are accepted here");
+  return safetensors_of(
+      file->size(), file->where(), [&](std::uint64_t at, std::span<std::uint8_t> to) { file->read(at, to); },
+      [&](const std::string&, std::uint64_t at, std::size_t size) { return TensorBytes(file, at, size); });
 }
 
 SafetensorsHeader read_safetensors_header(const InputFile& file) {
-  const auto read = [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); };
-  std::map<std::string, std::uint64_t> places;
-  Safetensors content = safetensors_of(file.size(), file.where(), read, &places);
   SafetensorsHeader header;
-  for (auto& [name, tensor] : content.tensors)
-    header.tensors[name] = {std::move(tensor.dtype), std::move(tensor.shape), places.at(name)};
+  Safetensors content = safetensors_of(
+      file.size(), file.where(), [&](std::uint64_t at, std::span<std::uint8_t> to) { file.read(at, to); },
+      [&](const std::string& name, std::uint64_t at, std::size_t) {
+        header.tensors[name].begin = at;
+        return TensorBytes();
+      });
+  for (auto& [name, tensor] : content.tensors) {
+    header.tensors[name].dtype = std::move(tensor.dtype);
+    header.tensors[name].shape = std::move(tensor.shape);
+  }
   header.metadata = std::move(content.metadata);
   return header;
 }
@@ -358,8 +407,10 @@ bool can_hold(const std::string& text) {
 
 void write_safetensors(const std::filesystem::path& path, const Safetensors& content,
                        const std::filesystem::path& keep) {
+  std::map<std::string, Bytes> of_files;
   std::map<std::string, TensorView> views;
-  for (const auto& [name, tensor] : content.tensors) views[name] = {tensor.dtype, tensor.shape, tensor.bytes};
+  for (const auto& [name, tensor] : content.tensors)
+    views[name] = {tensor.dtype, tensor.shape, tensor.bytes.all(of_files[name])};
   write_safetensors(path, content.metadata, views, keep);
 }
 

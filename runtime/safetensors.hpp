@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime/file.hpp"
@@ -24,11 +26,36 @@ std::int64_t elements(const Shape& shape);
 /// A name from a file, quoted for people: a hostile one neither fills the terminal nor steers it.
 std::string printable(const std::string& name);
 
+/// The bytes of a tensor: in memory, or still in the file, which stays open for them. What is not asked for is not
+/// read, such as the optimiser's moments of a checkpoint whose parameters are used.
+class TensorBytes {
+ public:
+  TensorBytes(Bytes bytes = {}) : memory_(std::move(bytes)), size_(memory_.size()) {}
+  /// `size` bytes of the file from `begin` on, which must be there.
+  TensorBytes(std::shared_ptr<const InputFile> file, std::uint64_t begin, std::size_t size)
+      : file_(std::move(file)), begin_(begin), size_(size) {}
+
+  std::size_t size() const { return size_; }
+  /// Those from `at` on, as many as `to` takes. Throws an Error where the file cannot be read or has become shorter, as
+  /// do the others.
+  void read(std::size_t at, std::span<std::uint8_t> to) const;
+  /// All of them: those in memory where they lie, those of a file in `room`, which must outlive them.
+  std::span<const std::uint8_t> all(Bytes& room) const;
+  /// `size` of them from `at` on, in memory or in the same file.
+  TensorBytes part(std::size_t at, std::size_t size) const;
+
+ private:
+  Bytes memory_;
+  std::shared_ptr<const InputFile> file_;  ///< null: they are in memory
+  std::uint64_t begin_ = 0;
+  std::size_t size_ = 0;
+};
+
 /// One array of numbers, as it stands in the file.
 struct Tensor {
   std::string dtype;  ///< "F32", "I64", ...: safetensors' names
   Shape shape;
-  Bytes bytes;  ///< little-endian, row-major
+  TensorBytes bytes{};  ///< little-endian, row-major
 
   static Tensor of(Shape shape, std::span<const float> numbers);         ///< F32
   static Tensor of(Shape shape, std::span<const double> numbers);        ///< F64
@@ -39,6 +66,8 @@ struct Tensor {
   bool is_real() const;  ///< F64, F32, F16 or BF16
   /// The numbers of a real tensor, those of F64 rounded to the nearest; throws an Error for other types.
   std::vector<float> floats() const;
+  /// The same into `to`, which has as many places, without a copy of the tensor between.
+  void read(std::span<float> to) const;
   /// The numbers of a real tensor; throws an Error for other types.
   std::vector<double> doubles() const;
   /// The numbers of an I64, I32 or U8 tensor; throws an Error for other types.
@@ -60,7 +89,8 @@ struct Safetensors {
 /// one after the other without gap, overlap or rest, no name twice. Throws an Error that names `where` and the tensor.
 Safetensors parse_safetensors(std::span<const std::uint8_t> content, const std::string& where);
 
-/// Of a regular file of at most `limit` bytes; its numbers are read after its header is found to fit.
+/// Of a regular file of at most `limit` bytes, whose header is found to fit; its numbers stay there until they are
+/// asked for, so that the file must not be written to in place meanwhile (write_file gives the name to another one).
 Safetensors read_safetensors(const std::filesystem::path& path, std::uint64_t limit = std::uint64_t{1} << 36);
 
 /// The metadata of a regular file. Throws an Error for all that read_safetensors refuses.

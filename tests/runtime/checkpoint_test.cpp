@@ -1,6 +1,7 @@
 #include "runtime/checkpoint.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <limits>
 #include <map>
 #include <utility>
@@ -94,6 +95,29 @@ TEST_F(Checkpoint, HoldsKeysAndShapesAsTheModelTellsThem) {
   EXPECT_EQ(content.at("optimizer.v.head.bias").floats()[3], 7);
   EXPECT_EQ(content.tensors.size(), 6u);
 }
+
+#if defined(__linux__)
+/// What this process has read of files.
+std::int64_t bytes_read() {
+  std::ifstream counters("/proc/self/io");
+  std::string name;
+  std::int64_t bytes = 0;
+  counters >> name >> bytes;
+  return name == "rchar:" ? bytes : -1;
+}
+
+TEST_F(Checkpoint, OptimizersMomentsAreNotReadWhereParametersAreUsed) {
+  if (bytes_read() < 0) GTEST_SKIP() << "this system does not count what a process reads";
+  const std::int64_t before = bytes_read();
+  load_parameters(file(), model, parameters.floats());
+  const std::int64_t used = bytes_read() - before;
+  resume_checkpoint(file(), model, parameters.floats(), optimizer.floats());
+  const std::int64_t resumed = bytes_read() - before - used;
+  EXPECT_GE(used, 4 * 7850);  // two parameters, [10, 784] and [10]
+  EXPECT_LT(used, 2 * 4 * 7850);
+  EXPECT_GE(resumed, 3 * 4 * 7850);
+}
+#endif
 
 TEST_F(Checkpoint, FileWithTheModelsKeysAloneCanBeEvaluatedButNotResumed) {
   change([](Safetensors& content) {

@@ -267,8 +267,8 @@ TEST_F(Exchange, ProgramExportsTheModelAsAnOnnxFile) {
   EXPECT_EQ(exported.out,
             onnx + " holds the forward pass of sample with the parameters of " + run + "/checkpoint.safetensors\n");
   const std::string bytes = slurp(onnx);
-  const Tensor head = read_safetensors(file()).at("head.weight");
-  EXPECT_NE(bytes.find(std::string(head.bytes.begin(), head.bytes.end())), std::string::npos);
+  const Bytes head = bytes_of(read_safetensors(file()).at("head.weight"));
+  EXPECT_NE(bytes.find(std::string(head.begin(), head.end())), std::string::npos);
   EXPECT_CONTAINS(bytes, "head.weight");
   ASSERT_EQ(sample({"export", "--out", run, "--onnx", onnx}).code, 0);
   EXPECT_EQ(slurp(onnx), bytes);

@@ -18,6 +18,7 @@
 
 #include "runtime/error.hpp"
 #include "runtime/file.hpp"
+#include "runtime/safetensors.hpp"
 #include "tests/paths.hpp"
 
 namespace tessera::runtime {
@@ -61,6 +62,11 @@ inline std::vector<std::string> partial_files(const std::filesystem::path& folde
 }
 
 inline Bytes bytes_of(const std::string& content) { return Bytes(content.begin(), content.end()); }
+inline Bytes bytes_of(const Tensor& tensor) {
+  Bytes bytes(tensor.bytes.size());
+  tensor.bytes.read(0, bytes);
+  return bytes;
+}
 
 /// The sentence of the Error that `action` throws; empty when it throws none.
 inline std::string sentence(const std::function<void()>& action) {

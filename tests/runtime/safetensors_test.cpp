@@ -52,13 +52,53 @@ TEST(Safetensors, RoundTripKeepsEveryTypeShapeAndText) {
   for (const auto& [name, tensor] : file.tensors) {
     EXPECT_EQ(read.at(name).dtype, tensor.dtype);
     EXPECT_EQ(read.at(name).shape, tensor.shape);
-    EXPECT_EQ(read.at(name).bytes, tensor.bytes);
+    EXPECT_EQ(bytes_of(read.at(name)), bytes_of(tensor));
   }
   EXPECT_EQ(read.at("scalar").integers(), std::vector<std::int64_t>{-7});
   EXPECT_EQ(read.at("a").doubles(), std::vector<double>{0.1});
   std::uint64_t header = 0;
   std::memcpy(&header, slurp(folder / "x").data(), 8);
   EXPECT_EQ(header % 8, 0u);
+}
+
+TEST(Safetensors, NumbersStayInTheFileUntilTheyAreAskedFor) {
+  TemporaryFolder folder;
+  Safetensors file;
+  file.tensors["a"] = Tensor::of({3}, std::vector<float>{1, 2, 3});
+  file.tensors["b"] = Tensor::of({2, 2}, std::vector<double>{4, 5, 6, 7});
+  write_safetensors(folder / "x", file);
+  const Safetensors read = read_safetensors(folder / "x");
+  // Of a file that takes its name they have nothing.
+  write_file(folder / "x", "another");
+  EXPECT_EQ(read.at("a").floats(), (std::vector<float>{1, 2, 3}));
+  std::vector<float> numbers(4);
+  read.at("b").read(numbers);
+  EXPECT_EQ(numbers, (std::vector<float>{4, 5, 6, 7}));
+  EXPECT_EQ(bytes_of(Tensor{"F64", {1}, read.at("b").bytes.part(8, 8)}),
+            bytes_of(Tensor::of({1}, std::vector<double>{5})));
+  // Of one that is cut meanwhile what is still there.
+  write_safetensors(folder / "y", file);
+  const Safetensors cut = read_safetensors(folder / "y");
+  std::filesystem::resize_file(folder / "y", std::filesystem::file_size(folder / "y") - 8);
+  EXPECT_EQ(cut.at("a").floats(), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(sentence([&] { cut.at("b").floats(); }),
+            "cannot read " + (folder / "y").string() + ": it has become shorter");
+}
+
+TEST(Safetensors, NumbersOfEveryRealTypeAreReadInParts) {
+  TemporaryFolder folder;
+  std::vector<float> numbers(40'000);  // more than a part
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>(i % 251) - 125;
+  const Shape shape{static_cast<std::int64_t>(numbers.size())};
+  Safetensors file;
+  for (const char* dtype : {"F32", "F16", "BF16"}) file.tensors[dtype] = Tensor::of(dtype, shape, numbers);
+  file.tensors["F64"] = Tensor::of(shape, std::vector<double>(numbers.begin(), numbers.end()));
+  write_safetensors(folder / "x", file);
+  const Safetensors read = read_safetensors(folder / "x");
+  for (const auto& [name, tensor] : read.tensors) {
+    EXPECT_EQ(tensor.floats(), numbers) << name;
+    EXPECT_EQ(tensor.doubles(), std::vector<double>(numbers.begin(), numbers.end())) << name;
+  }
 }
 
 TEST(Safetensors, EqualContentGivesEqualBytes) {
