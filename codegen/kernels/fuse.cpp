@@ -463,7 +463,7 @@ class Fuser {
       return graph_[o].shape == from.full_shape && role(o) == Role::member && group_of(o) != e && group_of(o) != g;
     };
     for (NodeId id : from.nodes) {
-      if (from.index.at(id) != from.full || depends_on_group(id, g) || group_depends_on(g, id)) return {};
+      if (from.index.at(id) != from.full) return {};
       for (NodeId o : graph_[id].operands)
         if (group_of(o) == g)
           return {};
@@ -471,10 +471,15 @@ class Fuser {
           read.insert(o);
     }
     const std::vector<Affine>& index = product ? to.index.at(first) : to.full;
-    for (NodeId id : to.nodes)
-      for (NodeId o : graph_[id].operands)
-        if (read.contains(o) && is_elementwise(graph_[id].op) && to.index.at(id) == index) return index;
-    return {};
+    const bool reads_it_too = ranges::any_of(to.nodes, [&](NodeId id) {
+      return is_elementwise(graph_[id].op) && to.index.at(id) == index &&
+             ranges::any_of(graph_[id].operands, [&](NodeId o) { return read.contains(o); });
+    });
+    // Last what searches the graph.
+    if (!reads_it_too ||
+        ranges::any_of(from.nodes, [&](NodeId id) { return depends_on_group(id, g) || group_depends_on(g, id); }))
+      return {};
+    return index;
   }
 
   /// Kahn's algorithm in each region. Among what is ready, first what goes on with the running kind of work, so that

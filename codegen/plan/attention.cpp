@@ -315,9 +315,10 @@ void attend_in_blocks(KernelProgram& program) {
   const auto kernel = [&](int k) -> Kernel& { return program.kernels[k]; };
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 2; i < order.size(); ++i) {
+      if (order[i].kernel < 0 || !is_product_of_image(kernel(order[i].kernel))) continue;
       const std::optional<BeforeMix> before = attention_before(
           program, order, i,
-          [](const Kernel& s, const Kernel& w, const Kernel& m) { return is_product_of_image(m) && axes_of(s, w, m); });
+          [](const Kernel& s, const Kernel& w, const Kernel& m) { return axes_of(s, w, m).has_value(); });
       if (!before) continue;
       const int scores = order[before->scores].kernel, softmax = order[before->softmax].kernel, mix = order[i].kernel;
       std::set<int> fused = gone;

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -30,12 +29,10 @@ inline std::filesystem::path timm_folder(const std::string& name) {
 
 /// Integers of 16 bits, times the tensor's scale.
 inline std::vector<double> scaled(const runtime::Tensor& tensor, double scale) {
+  std::vector<std::int16_t> whole(tensor.bytes.size() / sizeof(std::int16_t));
+  tensor.bytes.read(0, {reinterpret_cast<std::uint8_t*>(whole.data()), whole.size() * sizeof(std::int16_t)});
   std::vector<double> numbers;
-  for (std::size_t i = 0; i + 1 < tensor.bytes.size(); i += 2) {
-    std::int16_t whole = 0;
-    std::memcpy(&whole, &tensor.bytes[i], sizeof whole);
-    numbers.push_back(scale * whole);
-  }
+  for (const std::int16_t number : whole) numbers.push_back(scale * number);
   return numbers;
 }
 
