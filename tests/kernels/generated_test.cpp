@@ -267,9 +267,9 @@ void PrintTo(const Run& run, std::ostream* out) {
 }
 
 /// Models that are large only for the way in which their kernels are cut up: the interpreter alone is asked.
-bool is_large(const std::string& name) { return name.find("by_blocks_of_queries") != std::string::npos; }
-/// Models that are large for the way in which their gradients are computed, image by image: one image is enough.
-bool has_many_scores(const std::string& name) { return name.find("gradient_of_many") != std::string::npos; }
+bool is_large(const std::string& name) {
+  return name.find("by_blocks_of_queries") != std::string::npos || name.find("gradient_of_many") != std::string::npos;
+}
 /// The case itself is measured by differences.
 bool lacks_a_pass(const std::string& name) { return name.find("_without_") != std::string::npos; }
 
@@ -279,7 +279,6 @@ std::vector<Run> runs(bool against_the_interpreter) {
   for (std::size_t m = 0; m < generated_doubles().size(); ++m)
     for (std::int64_t batch : {1, 3, 17}) {
       const std::string& name = generated_doubles()[m].name;
-      if (has_many_scores(name) && batch > 1) continue;
       if (against_the_interpreter ? !is_large(name) || batch == 1 : !is_large(name) && !lacks_a_pass(name))
         all.push_back({m, batch});
     }
