@@ -4,7 +4,6 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <utility>
 
@@ -93,35 +92,35 @@ bool Matching::skipped(const std::string& key) {
 void Matching::take(const std::string& prefix, float* numbers) {
   // Most tensors become parameters as they are: threads read them before any difference is told.
   struct Read {
-    const Tensor* tensor;
-    std::span<float> to;
+    const Tensor* tensor = nullptr;  ///< null: there is none that fits as it is
+    std::span<float> to{};
     bool finite = false;
   };
-  std::map<std::string, std::size_t> which;
-  std::vector<Read> reads;
-  for (const tessera_parameter& parameter : model_.parameters) {
+  std::vector<Read> reads(model_.parameters.size());
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const tessera_parameter& parameter = model_.parameters[i];
     const std::string key = prefix + parameter.name;
     const auto found = file_.tensors.find(key);
     if (found == file_.tensors.end() || skipped(key) || !fit(parameter, key, found->second).as_it_is) continue;
-    which[key] = reads.size();
-    reads.push_back(
-        {&found->second, {numbers + parameter.offset, static_cast<std::size_t>(elements(found->second.shape))}});
+    reads[i].tensor = &found->second;
+    reads[i].to = {numbers + parameter.offset, static_cast<std::size_t>(elements(found->second.shape))};
   }
   parallel_for(std::ssize(reads), [&](std::int64_t i) {
     Read& read = reads[static_cast<std::size_t>(i)];
+    if (!read.tensor) return;
     read.tensor->read(read.to);
     read.finite = all_finite(read.to);
   });
 
-  for (const tessera_parameter& parameter : model_.parameters) {
+  for (std::size_t i = 0; i < reads.size(); ++i) {
+    const tessera_parameter& parameter = model_.parameters[i];
     const std::string key = prefix + parameter.name;
     asked_.insert(key);
+    if (reads[i].finite) continue;
     if (skipped(key)) {
       notes_.push_back(text(key, " ", parameter.named_shape, " keeps its starting value"));
     } else if (const auto found = file_.tensors.find(key); found != file_.tensors.end()) {
-      const auto read = which.find(key);
-      compare(parameter, key, found->second, numbers + parameter.offset,
-              read == which.end() ? std::nullopt : std::optional(reads[read->second].finite));
+      compare(parameter, key, found->second, numbers + parameter.offset);
     } else {
       missing_.push_back(text(printable(key), " ", parameter.named_shape));
       keys_.push_back(key);
@@ -145,9 +144,8 @@ Matching::Fit Matching::fit(const tessera_parameter& parameter, const std::strin
   return fit;
 }
 
-void Matching::compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor, float* numbers,
-                       std::optional<bool> finite) {
-  if (finite.value_or(false)) return;
+void Matching::compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor,
+                       float* numbers) {
   const auto differs = [&](const auto&... how) {
     differ_.push_back(text(printable(key), " ", how...));
     keys_.push_back(key);

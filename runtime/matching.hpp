@@ -51,9 +51,7 @@ class Matching {
     bool as_it_is = false;          ///< but for its type
   };
   Fit fit(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor) const;
-  /// `finite`: of a tensor whose numbers are there already, whether all are.
-  void compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor, float* numbers,
-               std::optional<bool> finite);
+  void compare(const tessera_parameter& parameter, const std::string& key, const Tensor& tensor, float* numbers);
   std::string advice() const;
 
   const Safetensors& file_;

@@ -30,12 +30,12 @@ std::string printable(const std::string& name);
 /// read, such as the optimiser's moments of a checkpoint whose parameters are used.
 class TensorBytes {
  public:
-  TensorBytes(Bytes bytes = {}) : memory_(std::move(bytes)), size_(memory_.size()) {}
+  TensorBytes(Bytes bytes = {}) : memory_(std::move(bytes)) {}
   /// `size` bytes of the file from `begin` on, which must be there.
   TensorBytes(std::shared_ptr<const InputFile> file, std::uint64_t begin, std::size_t size)
       : file_(std::move(file)), begin_(begin), size_(size) {}
 
-  std::size_t size() const { return size_; }
+  std::size_t size() const { return file_ ? size_ : memory_.size(); }
   /// Those from `at` on, as many as `to` takes. Throws an Error where the file cannot be read or has become shorter, as
   /// do the others.
   void read(std::size_t at, std::span<std::uint8_t> to) const;
@@ -47,8 +47,8 @@ class TensorBytes {
  private:
   Bytes memory_;
   std::shared_ptr<const InputFile> file_;  ///< null: they are in memory
-  std::uint64_t begin_ = 0;
-  std::size_t size_ = 0;
+  std::uint64_t begin_ = 0;                ///< in the file
+  std::size_t size_ = 0;                   ///< there
 };
 
 /// One array of numbers, as it stands in the file.
