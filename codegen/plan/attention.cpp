@@ -117,7 +117,7 @@ std::optional<AttentionAxes> axes_by(const Access& here, const AttentionAxes& ax
   return found;
 }
 
-/// The kernels of attention's backward pass, where probabilities are computed again, in the order in which a block of
+/// The kernels of attention's backward pass, where probabilities are recomputed, in the order in which a block of
 /// queries runs through them.
 struct Backward {
   const Kernel& probabilities;  ///< of the scores, row max and row sum of exponentials
@@ -414,7 +414,7 @@ std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const 
 }  // namespace
 
 void differentiate_attention_in_blocks(KernelProgram& program) {
-  using enum Fused::Role;
+  using Role = Fused::Role;
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
@@ -425,18 +425,20 @@ void differentiate_attention_in_blocks(KernelProgram& program) {
       std::vector<int> numbers;
       for (const std::size_t position : *at) numbers.push_back(order[position].kernel);
       const auto kernel = [&](std::size_t part) -> Kernel& { return program.kernels[numbers[part]]; };
+      Kernel &probabilities = kernel(0), &values = kernel(1), &scores = kernel(2), &softmax = kernel(3),
+             &mix = kernel(4), &keys = kernel(5);
       std::set<int> fused = gone;
       fused.insert(numbers.begin(), numbers.end());
-      const TensorId weights = kernel(0).steps[1].stores[0].to.tensor, mixed = kernel(2).steps[1].stores[0].to.tensor,
-                     changes = store_for(kernel(3), kernel(4))->tensor;
+      const TensorId weights = probabilities.steps[1].stores[0].to.tensor, mixed = scores.steps[1].stores[0].to.tensor,
+                     changes = store_for(softmax, mix)->tensor;
       bool inside = reals_of(program.tensors[weights]) >= least_gradient_scores;
       for (const TensorId t : {weights, mixed, changes}) inside = inside && is_inside(program, t, fused);
       if (!inside) continue;
       for (const TensorId t : {weights, mixed, changes}) program.tensors[t].storage = Storage::registers;
-      share_place(kernel(3), {&kernel(4), &kernel(5)}, mixed, changes);
-      kernel(5).fused = {Fused::Kind::attention_gradient,
-                         {probabilities, gradient, scores, softmax, mix},
-                         {kernel(0), kernel(1), kernel(2), kernel(3), kernel(4)}};
+      share_place(softmax, {&mix, &keys}, mixed, changes);
+      keys.fused = {Fused::Kind::attention_gradient,
+                    {Role::probabilities, Role::gradient, Role::scores, Role::softmax, Role::mix},
+                    {probabilities, values, scores, softmax, mix}};
       gone.insert(numbers.begin(), numbers.end() - 1);
       order = *as_one;
     }

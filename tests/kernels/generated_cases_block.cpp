@@ -237,28 +237,21 @@ void products(std::vector<GeneratedCase>& cases) {
 /// Scores that are too many to stay near: a block of one head's queries goes by after the other, backward too where
 /// there are more yet.
 void many_scores(std::vector<GeneratedCase>& cases) {
-  cases.push_back({"attention_by_blocks_of_queries", [](Sketch& s) {
-                     s.I = Dim::axis("I", 107);
-                     weighted_outputs(s, heads_attention(s, shifted_images(s, -1, 1), "attn", 3, Probabilities::all));
-                   }});
-  cases.push_back({"attentions_by_blocks_of_queries_that_drop_out", [](Sketch& s) {
-                     s.I = Dim::axis("I", 131);
-                     const auto layer = [](Sketch& t, NodeId x, const std::string& path) {
-                       return heads_attention(t, x, path, 2, Probabilities::dropped);
-                     };
-                     weighted_outputs(s, stack(s, shifted_images(s, -1, 1), "blocks", 2, layer));
-                   }});
-  cases.push_back({"gradient_of_many_scores", [](Sketch& s) {
-                     s.I = Dim::axis("I", 211);
-                     weighted_outputs(s, heads_attention(s, shifted_images(s, -1, 1), "attn", 3, Probabilities::all));
-                   }});
-  cases.push_back({"gradient_of_many_causal_scores", [](Sketch& s) {
-                     s.I = Dim::axis("I", 257);
-                     const auto layer = [](Sketch& t, NodeId x, const std::string& path) {
-                       return heads_attention(t, x, path, 2, Probabilities::causal);
-                     };
-                     weighted_outputs(s, stack(s, shifted_images(s, -1, 1), "blocks", 1, layer));
-                   }});
+  // Of so many tokens; layers: 0 is attention outside of a stack.
+  const auto attention_of = [&](const std::string& name, int tokens, int heads, Probabilities of, int layers) {
+    cases.push_back({name, [=](Sketch& s) {
+                       s.I = Dim::axis("I", tokens);
+                       const NodeId x = shifted_images(s, -1, 1);
+                       const auto layer = [=](Sketch& t, NodeId carry, const std::string& path) {
+                         return heads_attention(t, carry, path, heads, of);
+                       };
+                       weighted_outputs(s, layers ? stack(s, x, "blocks", layers, layer) : layer(s, x, "attn"));
+                     }});
+  };
+  attention_of("attention_by_blocks_of_queries", 107, 3, Probabilities::all, 0);
+  attention_of("attentions_by_blocks_of_queries_that_drop_out", 131, 2, Probabilities::dropped, 2);
+  attention_of("gradient_of_many_scores", 211, 3, Probabilities::all, 0);
+  attention_of("gradient_of_many_causal_scores", 257, 2, Probabilities::causal, 1);
 }
 
 }  // namespace
