@@ -1,0 +1,172 @@
+// Attention and its backward pass by blocks of queries: which kernels become one, and what memory they need.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "codegen/plan/attention.hpp"
+#include "dsl/trace.hpp"
+#include "models/taming.hpp"
+#include "models/vit.hpp"
+#include "models/vit_mnist.hpp"
+#include "models/vit_relpos.hpp"
+#include "tests/codegen/support/plans.hpp"
+
+namespace tessera::test {
+namespace {
+
+using codegen::Plan;
+
+TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 197 tokens
+  const Plan forward = forward_pass(trace<Many>("many"));
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
+    const codegen::Kernel& kernel = forward.program.kernels[at];
+    if (!codegen::attends(kernel)) continue;
+    ++found;
+    for (const codegen::AttentionAxes& axes : codegen::attention_axes(kernel)) EXPECT_EQ(axes.heads.size(), 2u);
+    for (const auto& [target, schedules] : forward.schedules) {
+      const codegen::Schedule& s = schedules[at];
+      const auto rows = [](const codegen::Kernel& k, const codegen::Schedule& of) {
+        return of.tile[static_cast<std::size_t>(k.gemm.rows)];
+      };
+      ASSERT_EQ(s.fused.size(), 2u);
+      EXPECT_EQ(s.queries % rows(kernel, s), 0) << target;
+      EXPECT_EQ(s.queries % rows(kernel.fused.parts[0], s.fused[0]), 0) << target;
+      EXPECT_LE(s.queries * 208, 3 << 12) << target;  // about a first cache
+    }
+  }
+  EXPECT_EQ(found, 1u) << print(forward);  // in the region of both layers
+  for (const codegen::TensorId t : forward.program.tensors.ids()) {
+    const std::vector<Dim>& shape = forward.program.tensors[t].shape;
+    const bool scores = shape.size() == 4 && shape[2].known() && shape[2].value() == 197 && shape[3].value() == 197;
+    if (scores) {
+      EXPECT_EQ(forward.buffer_of[t], -1) << forward.program.tensors[t].name;
+    }
+  }
+  EXPECT_NE(
+      print(forward).find(" with blocks_attn_scores_forward with blocks_attn_softmax_forward by 45 queries of a head"),
+      std::string::npos)
+      << print(forward);
+  for (const Plan& small : plans(trace<models::vit_mnist::VitMnist>("vit_mnist")))
+    for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
+}
+
+/// The kernels that are attention's backward pass.
+std::vector<const codegen::Kernel*> attention_gradients(const Plan& plan) {
+  std::vector<const codegen::Kernel*> found;
+  for (const codegen::Kernel& kernel : plan.program.kernels)
+    if (kernel.fused.kind == codegen::Fused::Kind::attention_gradient) found.push_back(&kernel);
+  return found;
+}
+
+/// The reals of scratch memory that hold a score for each pair of so many tokens, of an image.
+std::int64_t reals_of_pairs(const Plan& plan, std::int64_t tokens) {
+  std::int64_t reals = 0;
+  for (const codegen::TensorId t : plan.program.tensors.ids()) {
+    const std::vector<Dim>& shape = plan.program.tensors[t].shape;
+    const auto of_tokens = [&](const Dim& d) { return d.known() && d.value() == tokens; };
+    if (plan.buffer_of[t] >= 0 && std::count_if(shape.begin(), shape.end(), of_tokens) == 2)
+      reals += plan.buffers[plan.buffer_of[t]].size;
+  }
+  return reals;
+}
+
+TEST(PlanAttention, BackwardGoesByBlocksOfAHeadsQueriesAndKeepsNothingForEachPairOfTokens) {
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}>;  // of 197 tokens
+  const Plan plan = gradients_of(trace<Many>("many"));
+  const std::vector<const codegen::Kernel*> found = attention_gradients(plan);
+  ASSERT_EQ(found.size(), 1u) << print(plan);  // in the region of both layers
+  const codegen::Kernel& kernel = *found[0];
+  EXPECT_EQ(reals_of_pairs(plan, 197), 0) << print(plan);
+  for (const codegen::AttentionAxes& axes : codegen::attention_axes(kernel)) EXPECT_EQ(axes.heads.size(), 2u);
+  std::vector<std::string> names;
+  for (const codegen::Kernel& part : kernel.fused.parts) names.push_back(part.name);
+  names.push_back(kernel.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"blocks_attn_recomputed_scores_backward", "blocks_attn_value_backward",
+                                             "blocks_attn_probabilities_backward", "blocks_attn_multiply_backward",
+                                             "blocks_attn_query_backward", "blocks_attn_key_backward"}));
+  EXPECT_NE(print(plan).find(" with blocks_attn_query_backward by 102 queries of a head"), std::string::npos)
+      << print(plan);
+  for (const auto& [target, schedules] : plan.schedules) {
+    const codegen::Schedule& s = schedules[static_cast<std::size_t>(&kernel - plan.program.kernels.data())];
+    ASSERT_EQ(s.fused.size(), 5u);
+    for (const std::size_t rows_are_queries : {0u, 2u, 4u}) {
+      const codegen::Kernel& part = kernel.fused.parts[rows_are_queries];
+      EXPECT_EQ(s.queries % s.fused[rows_are_queries].tile[static_cast<std::size_t>(part.gemm.rows)], 0) << target;
+    }
+    EXPECT_LE(s.queries * 208, 5 << 13) << target;  // probabilities, and as many gradients, stay in L2
+  }
+}
+
+TEST(PlanAttention, BackwardKeepsItsKernelsApartWhereItsScoresAreFewOrReadByOthers) {
+  using Few = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Few>("few"))).empty());
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Many>("many"), {}, codegen::Precision::bf16)).empty());
+  using Dropping =
+      models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2, .attention_dropout = 0.1}>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Dropping>("dropping"))).empty());
+  // The gradient of a bias of scores is a sum over the batch of the scores' gradient.
+  using Biased = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}, models::RelativeBlock>;
+  EXPECT_TRUE(attention_gradients(gradients_of(trace<Biased>("biased"))).empty());
+}
+
+TEST(PlanAttention, BackwardOfCausalScoresComparesPlacesInEachBlock) {
+  using Causal = models::Gpt<{.codes = 32, .positions = 256, .layers = 2, .heads = 4, .width = 96}>;
+  const Plan plan = gradients_of(trace<Causal>("causal"));
+  EXPECT_EQ(attention_gradients(plan).size(), 1u) << print(plan);
+  EXPECT_EQ(reals_of_pairs(plan, 256), 0) << print(plan);
+}
+
+/// Of `side` tokens each way.
+template <int side>
+using Pooled = models::Vit<{.image = 8 * side,
+                            .patch = 8,
+                            .width = 96,
+                            .heads = 6,
+                            .depth = 2,
+                            .classes = 10,
+                            .class_token = false,
+                            .pooling = models::Pooling::mean}>;
+
+TEST(PlanAttention, MemoryOfBackwardGrowsAsItsTokensDo) {
+  const auto scratch = [](const Plan& plan) { return static_cast<double>(plan.scratch.per_batch); };
+  const Plan some = gradients_of(trace<Pooled<16>>("some")), many = gradients_of(trace<Pooled<32>>("many"));
+  EXPECT_NEAR(scratch(many) / scratch(some), 4, 0.1);  // of four times the tokens
+  const codegen::PassOptions without{.disabled = {"attention_gradient"}};
+  EXPECT_GT(scratch(gradients_of(trace<Pooled<32>>("many"), without)) /
+                scratch(gradients_of(trace<Pooled<16>>("some"), without)),
+            5);
+}
+
+TEST(PlanAttention, LanesOfAMaskedSoftmaxRunAlongNoHeads) {  // of which a block has one; the mask is the same for all
+  using Causal = models::Gpt<{.codes = 32, .positions = 256, .layers = 1, .heads = 8, .width = 512}>;
+  const Plan forward = forward_pass(trace<Causal>("causal"));
+  std::size_t found = 0;
+  for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
+    const codegen::Kernel& kernel = forward.program.kernels[at];
+    if (!codegen::attends(kernel)) continue;
+    ++found;
+    const std::vector<int> heads = codegen::attention_axes(kernel)[1].heads;
+    for (const auto& [target, schedules] : forward.schedules)
+      EXPECT_EQ(std::count(heads.begin(), heads.end(), schedules[at].fused.at(1).vector), 0) << target;
+  }
+  EXPECT_GT(found, 0u) << print(forward);
+}
+
+TEST(PlanAttention, ACausalMaskTakesNoMemory) {  // it would grow with the square of the tokens
+  using Causal = models::Gpt<{.codes = 32, .positions = 48, .layers = 2, .heads = 2, .width = 32}>;
+  for (const Plan& plan : plans(trace<Causal>("causal")))
+    for (const codegen::TensorId id : plan.program.tensors.ids()) {
+      const codegen::Tensor& t = plan.program.tensors[id];
+      EXPECT_NE(t.storage, codegen::Storage::table) << plan.program.name << ": " << t.name;
+      std::int64_t elements = 1;
+      for (const Dim& dim : t.shape) elements *= dim.known() ? dim.value() : 1;
+      EXPECT_FALSE(t.storage == codegen::Storage::scratch && t.shape.size() == 2 && elements == 48 * 48)
+          << plan.program.name << ": " << t.name;
+    }
+}
+
+}  // namespace
+}  // namespace tessera::test
