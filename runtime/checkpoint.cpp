@@ -328,13 +328,14 @@ void spare_models(const std::filesystem::path& path, Output output, const std::v
   spare_inputs(path, inputs);
 }
 
+std::optional<Usage> read_usage(const std::filesystem::path& path) { return usage_if_any(read_safetensors(path)); }
+
 Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters, std::ostream& notes) {
   Safetensors file = read_for(model, path);
   Loaded loaded;
   if (has_state(file)) loaded.state = state_of(file);
   loaded.usage = usage_if_any(file);
   file = for_own_keys(parameters_of(std::move(file)), model, notes);
-  std::fill(parameters, parameters + model.parameter_floats, 0.0f);
   Matching matching(file, model, {.resample = true, .skipping = false, .skip = {}});
   check_model(file, model, matching);
   matching.take("", parameters);

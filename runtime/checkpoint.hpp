@@ -88,11 +88,15 @@ struct Loaded {
 };
 
 /// Reads the parameters that are to be used: of a checkpoint (the averaged ones where it has them), or of any
-/// safetensors file with the model's keys, in F32, F16, BF16 or F64. A position table of another grid is resampled;
-/// `notes` then says so. Throws an Error that tells every difference: tensors
-/// that are missing, of another shape or type, or unknown to the model; a model of another name or declaration.
+/// safetensors file with the model's keys, in F32, F16, BF16 or F64. What lies between them in `parameters` stays as it
+/// is. A position table of another grid is resampled; `notes` then says so. Throws an Error that tells every
+/// difference: tensors that are missing, of another shape or type, or unknown to the model; a model of another name or
+/// declaration.
 Loaded load_parameters(const std::filesystem::path& path, const Model& model, float* parameters,
                        std::ostream& notes = std::cout);
+
+/// How the parameters in a file are used, as far as it says so, without reading them.
+std::optional<Usage> read_usage(const std::filesystem::path& path);
 
 /// Reads parameters to start from, of a file as for load_parameters, but of any model and declaration with these keys.
 /// `skip` are keys that keep what `parameters` hold already ("head.*" is all that begin with "head."); `notes` says

@@ -19,6 +19,7 @@ struct ParameterFile {
   std::filesystem::path checkpoint;  ///< a file in its place; empty: none was named
   std::filesystem::path shipped;     ///< the file beside the program, until --out is given; empty: there is none
 
+  bool of_run() const { return checkpoint.empty(); }  ///< in a folder of the program's own
   std::filesystem::path file() const {
     return !checkpoint.empty() ? checkpoint : !shipped.empty() ? shipped : out / "checkpoint.safetensors";
   }

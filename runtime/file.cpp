@@ -2,11 +2,13 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <random>
 #include <system_error>
 
@@ -101,6 +103,14 @@ int sync_folder(const std::filesystem::path& folder) {
   return entry.number() >= 0 && ::fsync(entry.number()) != 0 && errno == EIO ? EIO : 0;
 }
 
+/// What the kernel sends where a mapped file has lost the bytes that are asked for.
+void end_without_bytes(int) {
+  constexpr char said[] =
+      "the program cannot go on: a file that it reads has become shorter, or its disk cannot be read\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, said, sizeof said - 1);
+  ::_exit(1);
+}
+
 }  // namespace
 
 Descriptor::~Descriptor() {
@@ -147,6 +157,18 @@ Bytes read_file(const InputFile& file, std::uint64_t limit) {
   Bytes content(file.size());
   file.read(0, content);
   return content;
+}
+
+std::shared_ptr<std::uint8_t> mapped(const InputFile& file, int protection) {
+  return mapped(file.number(), file.size(), protection, file.where());
+}
+
+std::shared_ptr<std::uint8_t> mapped(int file, std::size_t bytes, int protection, const std::string& where) {
+  if (bytes == 0) return {};
+  void* const memory = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
+  if (memory == MAP_FAILED) fail("cannot map ", where, " into memory: ", reason(errno));
+  std::signal(SIGBUS, end_without_bytes);
+  return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* m) { ::munmap(m, bytes); }};
 }
 
 Bytes read_file(const std::filesystem::path& path, std::uint64_t limit) { return read_file(InputFile(path), limit); }

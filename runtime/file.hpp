@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -48,6 +49,12 @@ class InputFile {
   Descriptor file_;
   std::uint64_t size_ = 0;
 };
+
+/// All of the file in memory, `protection` as mmap takes it; null where it is empty. It may be given up with the file
+/// still mapped. Where the file loses bytes later, or its disk cannot be read, a sentence says so and the program ends.
+/// Throws an Error where it cannot be mapped.
+std::shared_ptr<std::uint8_t> mapped(const InputFile& file, int protection);
+std::shared_ptr<std::uint8_t> mapped(int file, std::size_t bytes, int protection, const std::string& where);
 
 /// The content of an InputFile. Throws an Error that names the file when it is longer than `limit` bytes.
 Bytes read_file(const std::filesystem::path& path, std::uint64_t limit);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "runtime/error.hpp"
 
@@ -51,9 +52,17 @@ std::vector<std::int32_t> likeliest(std::span<const float> probabilities, std::i
   return order;
 }
 
+Inference Inference::of_packed(const Model& model, const float* packed, std::int64_t batch) {
+  Inference result(model);
+  result.cpu_.emplace(OnCpu{nullptr, std::nullopt, packed, Arena(scratch_bytes(model, batch), model.alignment)});
+  return result;
+}
+
 Inference::Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu) : model_(model) {
   if (!gpu) {
-    cpu_.emplace(OnCpu{model.packed_forward_floats > 0 ? nullptr : parameters, runtime::packed(model, parameters),
+    Arena own = runtime::packed(model, parameters);
+    const float* const packed = own.floats();
+    cpu_.emplace(OnCpu{model.packed_forward_floats > 0 ? nullptr : parameters, std::move(own), packed,
                        Arena(scratch_bytes(model, batch), model.alignment)});
     return;
   }
@@ -69,8 +78,7 @@ Inference::Inference(const Model& model, const float* parameters, std::int64_t b
 
 void Inference::forward(const float* images, std::int64_t count, float* outputs) const {
   if (cpu_) {
-    check(model_,
-          model_.forward(cpu_->parameters, cpu_->packed.floats(), images, count, outputs, cpu_->scratch.data()));
+    check(model_, model_.forward(cpu_->parameters, cpu_->packed, images, count, outputs, cpu_->scratch.data()));
   } else {
     const OnGpu& on = *gpu_;
     on.images.write(images, 4 * count * image_floats());
@@ -86,8 +94,8 @@ void Inference::forward(const float* images, std::int64_t count, float* outputs)
 void Inference::evaluate(const float* images, const std::int32_t* labels, std::int64_t count, float* outputs,
                          float* loss) const {
   if (cpu_) {
-    check(model_, model_.evaluate(cpu_->parameters, cpu_->packed.floats(), images, labels, count, outputs, loss,
-                                  cpu_->scratch.data()));
+    check(model_,
+          model_.evaluate(cpu_->parameters, cpu_->packed, images, labels, count, outputs, loss, cpu_->scratch.data()));
     return;
   }
   const OnGpu& on = *gpu_;
@@ -107,8 +115,8 @@ Inspection Inference::inspect(const float* image) const {
     const Arena maps = Arena::of_floats(model_.attention.floats(), model_.alignment);
     const Arena magnitudes = Arena::of_floats(layers, model_.alignment);
     std::copy_n(image, image_floats(), input.floats());
-    check(model_, model_.inspect(cpu_->parameters, cpu_->packed.floats(), input.floats(), 1, maps.floats(),
-                                 magnitudes.floats(), cpu_->scratch.data()));
+    check(model_, model_.inspect(cpu_->parameters, cpu_->packed, input.floats(), 1, maps.floats(), magnitudes.floats(),
+                                 cpu_->scratch.data()));
     return {{maps.floats(), maps.floats() + model_.attention.floats()},
             {magnitudes.floats(), magnitudes.floats() + layers}};
   }
@@ -134,8 +142,8 @@ void Inference::embed(const float* images, std::int64_t count, Embedded& result)
   float none = 0;  // where there are no such numbers
   const auto to = [&](std::vector<float>& numbers) { return numbers.empty() ? &none : numbers.data(); };
   if (cpu_) {
-    check(model_, model_.embed(cpu_->parameters, cpu_->packed.floats(), images, count, to(result.features),
-                               to(result.tokens), to(result.pooling), cpu_->scratch.data()));
+    check(model_, model_.embed(cpu_->parameters, cpu_->packed, images, count, to(result.features), to(result.tokens),
+                               to(result.pooling), cpu_->scratch.data()));
     return;
   }
   const OnGpu& on = *gpu_;

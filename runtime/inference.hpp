@@ -37,7 +37,11 @@ class Inference {
  public:
   /// On the GPU or, where it is null, on the CPU. Throws an Error where `batch` images are too many for a GPU.
   Inference(const Model& model, const float* parameters, std::int64_t batch, const Gpu* gpu);
+  /// On the CPU, of parameters that are packed already and must outlive this.
+  static Inference of_packed(const Model& model, const float* packed, std::int64_t batch);
 
+  /// The packed parameters that the CPU reads; null on the GPU.
+  const float* packed() const { return cpu_ ? cpu_->packed : nullptr; }
   /// Whether the parameters are read still: else they are packed, or on the GPU, and can be given back.
   bool reads_parameters() const { return cpu_ && cpu_->parameters; }
 
@@ -55,14 +59,17 @@ class Inference {
 
  private:
   struct OnCpu {
-    const float* parameters;  ///< null: all that is read is packed
-    Arena packed, scratch;
+    const float* parameters;   ///< null: all that is read is packed
+    std::optional<Arena> own;  ///< what is packed, unless it is somebody else's
+    const float* packed;
+    Arena scratch;
   };
   struct OnGpu {
     const Gpu& gpu;
     GpuParameters parameters;
     GpuMemory images, labels, outputs, maps, magnitudes, features, tokens, pooling, loss, scratch;
   };
+  explicit Inference(const Model& model) : model_(model) {}
   std::int64_t image_floats() const { return model_.image_shape[0] * model_.image_shape[1] * model_.image_shape[2]; }
 
   const Model& model_;

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstring>
 #include <string>
 
@@ -20,23 +19,6 @@ namespace tessera::runtime {
 namespace {
 
 constexpr const char* packed_format = "tessera packed data 1";
-
-/// What the kernel sends where a mapped file has lost the bytes that are asked for.
-void end_without_bytes(int) {
-  constexpr char said[] =
-      "the program cannot go on: a file of packed data has become shorter, or its disk cannot be read\n";
-  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, said, sizeof said - 1);
-  ::_exit(1);
-}
-
-/// Maps a whole file. Throws an Error where it cannot.
-std::shared_ptr<std::uint8_t> mapped(int file, std::size_t bytes, int protection, const std::string& where) {
-  if (bytes == 0) return {};
-  void* const memory = ::mmap(nullptr, bytes, protection, MAP_SHARED, file, 0);
-  if (memory == MAP_FAILED) fail("cannot map ", where, " into memory: ", reason(errno));
-  std::signal(SIGBUS, end_without_bytes);
-  return {static_cast<std::uint8_t*>(memory), [bytes](std::uint8_t* m) { ::munmap(m, bytes); }};
-}
 
 SafetensorsHeader header_of(const InputFile& file) {
   try {
@@ -121,7 +103,7 @@ Dataset read_packed_data(const std::filesystem::path& path, Split split) {
     fail(where, ": ", name(split), " label ", wrong - data.labels.begin(), " is ", *wrong, " of ", data.classes,
          " classes");
   data.known_fingerprint = metadata.number<std::uint32_t>(prefix(split) + "fingerprint", 0, UINT32_MAX);
-  data.mapping = mapped(file.number(), file.size(), PROT_READ, where);
+  data.mapping = mapped(file, PROT_READ);
   data.mapped = {data.mapping.get() + pixels.begin, static_cast<std::size_t>(elements(pixels.shape))};
   return data;
 }

@@ -1,8 +1,9 @@
 """start_up.py PROGRAM WEIGHTS PICTURE [--runs N]: how large ViT-Tiny's program is and how long it takes from its start
 to its first answer, beside ONNX Runtime and OpenVINO on what `PROGRAM export --onnx` writes. Of the program all of the
 process is timed, with reading and decoding PICTURE; of the others, each in a Python of its own, from the import on to
-the outputs of one image of zeros, without the start of Python itself. Sizes: the program as it is linked and stripped;
-the shared libraries of the Python packages. Medians of N runs in turns, one thread each."""
+the outputs of one image of zeros, without the start of Python itself. The program's first answer packs the parameters,
+later ones map what it leaves beside its checkpoint; with --checkpoint each packs them. Sizes: the program as it is
+linked and stripped; the shared libraries of the Python packages. Medians of N runs in turns, one thread each."""
 import argparse
 import importlib.util
 import os
@@ -54,9 +55,11 @@ def main():
         subprocess.run([options.program, "import", options.weights, "--out", run], **quiet)
         subprocess.run([options.program, "export", "--out", run, "--onnx", onnx], **quiet)
 
-        def ours():
+        time.sleep(4)  # what has changed less than three seconds ago leaves no packed parameters
+
+        def ours(*of_run):
             start = time.perf_counter()
-            subprocess.run([options.program, "predict", "--out", run, options.picture], **quiet)
+            subprocess.run([options.program, "predict", *of_run, options.picture], **quiet)
             return time.perf_counter() - start
 
         def of(code):
@@ -65,7 +68,8 @@ def main():
             out = subprocess.run([sys.executable, "-c", text], check=True, stdout=subprocess.PIPE, env=environment, text=True)
             return float(out.stdout)
 
-        works = {"the program": ours}
+        works = {"the program": lambda: ours("--out", run),
+                 "it, packing": lambda: ours("--checkpoint", os.path.join(run, "checkpoint.safetensors"))}
         works.update({peer: (lambda c=code: of(c)) for peer, code in PEERS.items() if importlib.util.find_spec(peer)})
         times = {name: [] for name in works}
         for _ in range(options.runs + 1):
@@ -73,7 +77,7 @@ def main():
                 times[name].append(work())
         print(platform.processor() or platform.machine(), f"median of {options.runs} runs after one to warm up")
         for name, taken in times.items():
-            size = os.path.getsize(stripped) / 2**20 if name == "the program" else libraries(name)
+            size = os.path.getsize(stripped) / 2**20 if name not in PEERS else libraries(name)
             print(f"{name:12} {size:8.1f} MiB {1000 * statistics.median(taken[1:]):8.0f} ms")
         print(f"weights      {os.path.getsize(onnx) / 2**20:8.1f} MiB as an ONNX file")
 

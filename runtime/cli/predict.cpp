@@ -6,16 +6,19 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/arena.hpp"
+#include "runtime/checkpoint.hpp"
 #include "runtime/cli/features.hpp"
 #include "runtime/cli/picture_file.hpp"
 #include "runtime/inference.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/numbers.hpp"
+#include "runtime/packed_parameters.hpp"
 #include "runtime/preprocess.hpp"
 #include "runtime/ranges.hpp"
 #include "runtime/report.hpp"
@@ -31,16 +34,43 @@ struct PredictOptions {
   std::filesystem::path labels, head;
 };
 
+/// A model that is ready to answer.
+struct Ready {
+  Usage usage;
+  std::optional<LinearHead> head;
+  std::optional<PackedParameters> packed;  ///< of a run, for the CPU; a head is checked against the parameters
+  std::optional<Arena> parameters;
+  std::optional<Inference> inference;
+
+  Ready(const CommandContext& context, const PredictOptions& options, const Gpu* gpu) {
+    const Model& model = context.model;
+    const std::filesystem::path file = context.parameters.file();
+    if (!gpu && options.head.empty() && context.parameters.of_run()) packed.emplace(file, model);
+    if (packed && packed->floats()) {
+      usage = read_usage(file).value_or(Usage{context.recipe.input, {}});
+      inference.emplace(Inference::of_packed(model, packed->floats(), 1));
+      return;
+    }
+    parameters = Arena::of_floats(model.parameter_floats, model.alignment);
+    std::ostringstream notes;
+    usage = load_parameters(file, model, parameters->floats(), notes).usage.value_or(Usage{context.recipe.input, {}});
+    std::cout << notes.str();
+    if (!notes.str().empty()) packed.reset();  // what is said of the parameters is said each time
+    head = head_of(options.head, model, parameters->floats(), usage);
+    inference.emplace(model, parameters->floats(), 1, gpu);
+    if (!inference->reads_parameters()) parameters.reset();
+  }
+};
+
 int run_predict(const CommandContext& context, const PredictOptions& options, const Gpu* gpu) {
   const Model& model = context.model;
   if (options.head.empty()) demand_classes(model);
-  std::optional<Arena> parameters = Arena::of_floats(model.parameter_floats, model.alignment);
-  Usage usage = load_for_use(context.parameters.file(), model, context.recipe, parameters->floats());
-  const std::optional<LinearHead> head = head_of(options.head, model, parameters->floats(), usage);
+  Ready ready(context, options, gpu);
+  const std::optional<LinearHead>& head = ready.head;
+  const Inference& inference = *ready.inference;
+  Usage& usage = ready.usage;
   if (!options.labels.empty())
     usage.classes = read_labels(options.labels, head ? std::ssize(head->classes) : model.classes);
-  const Inference inference(model, parameters->floats(), 1, gpu);
-  if (!inference.reads_parameters()) parameters.reset();
   const Arena outputs = Arena::of_floats(model.classes, model.alignment);
   const auto& shape = model.image_shape;
   const Arena input = Arena::of_floats(size_product({shape[0], shape[1], shape[2]}), model.alignment);
@@ -65,6 +95,10 @@ int run_predict(const CommandContext& context, const PredictOptions& options, co
     }
   }
   if (options.json) std::cout << (*before == '[' ? "[]\n" : "]\n");
+  if (ready.packed && inference.packed()) {
+    std::cout.flush();  // the answer waits for nothing
+    ready.packed->keep(inference.packed());
+  }
   return 0;
 }
 
@@ -91,8 +125,11 @@ Subcommand add_predict(CLI::App& app, CommandContext& context) {
     command->add_option("--head", options->head, "A head that probe has fitted, in the place of the model's own")
         ->type_name("FILE");
   add_device_option(command, context.device);
-  command->footer(text(threads_too, examples(context.model, {"predict --out run photo.jpg",
-                                                             "predict --out run --json --topk 5 a.png b.png"})));
+  command->footer(
+      text("Of a run, parameters of 4 MiB and more are left beside the checkpoint as the kernels read them\n"
+           "(checkpoint.ISA.packed, which may be deleted), so that the next answer comes sooner.\n\n",
+           threads_too,
+           examples(context.model, {"predict --out run photo.jpg", "predict --out run --json --topk 5 a.png b.png"})));
   return {command, [&context, options](const Gpu* gpu) { return run_predict(context, *options, gpu); }};
 }
 
