@@ -20,21 +20,23 @@ using tree::name;
 
 namespace {
 
-/// The function of one of its kernels, for the queries from `begin` to before `end` of a head.
+/// The function of one of its kernels, for the queries from `begin` to before `end` of a head, and for all keys or
+/// those from `key_begin` to before `key_end`.
 Emitted of_block(Values& v) {
   Emitted e;
   e.function.name = v.kernel.name + "_block";
   e.function.noinline = v.kernel.gemm.columns >= 0 && v.target.lanes > 1;
   e.tasks = Emitted::Tasks::images;
   v.set(v.schedule.parallel, nullptr);
-  const LoopBounds bounds{{v.block.queries, {name("begin"), name("end"), true}}};
+  LoopBounds bounds{{v.block.queries, {name("begin"), name("end"), true}}};
+  if (v.block.keys >= 0) bounds[v.block.keys] = {name("key_begin"), name("key_end"), true};
   for (int a : v.block.heads) v.set(a, name(v.axis_name(a)));
   e.function.body = v.kernel.anchor == Anchor::contraction ? contraction(v, bounds) : passes_over_rows(v, bounds);
   for (int a : v.block.heads)
     if (tree::uses(e.function.body, v.axis_name(a)))
       e.function.parameters.push_back({"const std::int64_t", v.axis_name(a)});
-  e.function.parameters.push_back({"const std::int64_t", "begin"});
-  e.function.parameters.push_back({"const std::int64_t", "end"});
+  for (const char* const bound : {"begin", "end", "key_begin", "key_end"})
+    if (v.block.keys >= 0 || bound[0] != 'k') e.function.parameters.push_back({"const std::int64_t", bound});
   add_numbers(v, e);
   finish(v, e);
   return e;
@@ -46,7 +48,7 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
   Values v(plan, kernel, target);
   const std::vector<AttentionAxes> axes = attention_axes(v.kernel);
   const std::size_t own = axes.size() - 1;
-  const std::int64_t queries = v.extent[axes[own].queries], high = v.schedule.queries;
+  const std::int64_t queries = v.extent[axes[own].queries], high = v.schedule.queries, wide = v.schedule.keys;
   std::vector<std::vector<int>> heads(axes.size());  // but the batch
   for (std::size_t i = 0; i < axes[own].heads.size(); ++i)
     for (std::size_t part = 0; part < axes.size() && axes[own].heads[i] != v.schedule.parallel; ++part)
@@ -81,12 +83,12 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
   const auto has = [](const Emitted& of, const std::string& parameter) {
     return ranges::contains(of.function.parameters, parameter, &tree::Parameter::name);
   };
-  Block stack;
+  Block stack, calls;
   std::set<TensorId> lying;
   std::set<std::string> called;
   for (std::size_t part = 0; part < axes.size(); ++part) {
     Values one(plan, kernel, target, part == own ? -1 : static_cast<int>(part));
-    one.block = {axes[part].queries, heads[part]};
+    one.block = {axes[part].queries, heads[part], wide ? axes[part].keys : -1};
     const Emitted emitted = of_block(one);
     for_each_access(part == own ? v.kernel : v.kernel.fused.parts[part], [&](const Access& a, bool) {
       if (v.on_stack(a) && lying.insert(a.tensor).second)
@@ -98,6 +100,7 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
     for (std::size_t i = 0; i < heads[own].size(); ++i)
       if (has(emitted, one.axis_name(one.block.heads[i]))) passed.push_back(name(v.axis_name(heads[own][i])));
     passed.insert(passed.end(), {name("begin"), name("end")});
+    if (wide) passed.insert(passed.end(), {name("key_begin"), name("key_end")});
     for (const char* const number : {"batch", "image", "layer"}) {
       if (!has(emitted, number)) continue;
       passed.push_back(name(number));
@@ -106,7 +109,7 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
     for (const Argument& a : emitted.arguments) passed.push_back(name(v.argument({a.tensor, a.shift, {}}, a.written)));
     const std::string function = put(emitted.function);
     called.insert(function);
-    body.push_back(tree::evaluate(call(function, std::move(passed))));
+    calls.push_back(tree::evaluate(call(function, std::move(passed))));
   }
   std::erase_if(v.arguments, [&](const Argument& a) { return lying.contains(a.tensor); });
 
@@ -116,6 +119,14 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
     stack.push_back(tree::declare("const std::int64_t", "last", call("team.end", {integer(blocks), integer(1)})));
     end = name("last");
   }
+  if (wide) {
+    const std::int64_t keys = v.extent[axes[own].keys];
+    calls.insert(calls.begin(), tree::declare("const std::int64_t", "key_end",
+                                              tree::least(integer(keys), name("key_begin") + integer(wide))));
+    calls = {
+        tree::loop("key_begin", integer(0), binary("<", name("key_begin"), integer(keys)), wide, std::move(calls))};
+  }
+  body.insert(body.end(), calls.begin(), calls.end());
   if (sums) {
     head.push_back(
         tree::loop("begin", integer(0), binary("<", name("begin"), integer(queries)), high, std::move(body)));
@@ -126,7 +137,9 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
   if (in_team) e.function.body.push_back(tree::evaluate(call("team.wait", {})));
   finish(v, e, called);
   const std::string of_block = whole ? "all" : fmt::to_string(high), query = v.axis_name(axes[own].queries);
-  e.function.comment = {sums ? fmt::format("{} heads, by {} of {} < {}", blocks, of_block, query, queries)
+  const std::string of_keys = wide ? fmt::format(" and by {} of {}", wide, v.axis_name(axes[own].keys)) : "";
+  e.function.comment = {sums ? fmt::format("{} {}, by {} of {} < {}{}", blocks, blocks == 1 ? "head" : "heads",
+                                           of_block, query, queries, of_keys)
                              : fmt::format("{} parts: {} of {} < {}, of one head", blocks, of_block, query, queries)};
   return e;
 }

@@ -306,14 +306,13 @@ Expr Values::offset_of(const Access& access) const {
   for (auto [axis, s] : strides_of(access, &constant)) {
     const Place& p = place[axis];
     if (on_stack(access) && ranges::contains(block.heads, axis)) continue;
-    if (on_stack(access) && axis == block.queries && !p.variable) {
-      at = at + tree::binary("-", integer(p.offset), name("begin")) * s + (p.within ? p.within * s : integer(0));
-      continue;
-    }
-    constant += p.offset * s;
-    if (p.variable && s)
-      at = at +
-           (on_stack(access) && axis == block.queries ? tree::binary("-", p.variable, name("begin")) : p.variable) * s;
+    const char* const first = !on_stack(access)       ? nullptr
+                              : axis == block.queries ? "begin"
+                              : axis == block.keys    ? "key_begin"
+                                                      : nullptr;
+    const Expr from = p.variable || !first ? p.variable : integer(p.offset);
+    if (p.variable || !first) constant += p.offset * s;
+    if (from && s) at = at + (first ? tree::binary("-", from, name(first)) : from) * s;
     if (p.within) at = at + p.within * s;
   }
   return at + integer(constant);

@@ -88,9 +88,12 @@ class Values : public ExprRenderer {
   tree::Expr offset_of(const Access& access) const;
   bool in_panels(const Access& access) const;
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
-  /// Whether a block of attention's queries is what is summed over, so that its sums go on from those of earlier ones.
-  bool sums_over_blocks() const {
-    return block.queries >= 0 && kernel.anchor == Anchor::contraction && inner(block.queries);
+  /// Where a block of attention's queries or keys begins, if that is what is summed over, so that its sums go on from
+  /// those of earlier ones; null: it is not.
+  const char* goes_on_from() const {
+    if (kernel.anchor != Anchor::contraction) return nullptr;
+    if (block.queries >= 0 && inner(block.queries)) return "begin";
+    return block.keys >= 0 && inner(block.keys) ? "key_begin" : nullptr;
   }
   /// Columns of a GEMM's tile, and of a panel, in values.
   std::int64_t columns_of_tile() const { return schedule.tile[kernel.gemm.columns] * target.lanes; }
@@ -110,8 +113,8 @@ class Values : public ExprRenderer {
   std::vector<Place> place;
   tree::Expr tail;    ///< lanes in use; null: all
   bool some = false;  ///< whether a tail may be all lanes nevertheless
-  /// The axes of one block of attention: heads whose number is a parameter, and the queries from `begin` on. Scores lie
-  /// on the stack, a block of them.
+  /// The axes of one block of attention: heads whose number is a parameter, the queries from `begin` on and, unless all
+  /// of them are in each block, the keys from `key_begin` on. Scores lie on the stack, a block of them.
   AttentionAxes block;
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 

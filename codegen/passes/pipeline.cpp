@@ -10,6 +10,7 @@
 #include "codegen/passes/headless.hpp"
 #include "codegen/passes/inspect.hpp"
 #include "codegen/passes/recompute.hpp"
+#include "codegen/passes/row_sums.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/stepped.hpp"
 #include "codegen/passes/subgraph.hpp"
@@ -84,7 +85,9 @@ std::vector<GraphPass> primitive_passes() {
 }
 
 std::vector<GraphPass> cpu_graph_passes() {
-  return {{"recompute", "the backward pass computes pointwise values and attention's probabilities again", always,
+  return {{"row_sums", "the gradient of attention's softmax takes its row sums from what the probabilities weighed",
+           always, [](graph::Graph& g) { g = take_row_sums_of_outputs(g); }},
+          {"recompute", "the backward pass computes pointwise values and attention's probabilities again", always,
            [](graph::Graph& g) { g = recompute(g); }},
           {"columns_innermost", "an operand of activations alone is copied so that columns lie side by side", always,
            [](graph::Graph& g) { g = copy_operands_n_innermost(g); }}};

@@ -31,11 +31,12 @@ constexpr std::int64_t block_reals = 10 << 10;
 constexpr std::int64_t stack_reals = 1 << 16;
 
 /// The same of a backward pass, of probabilities and of their gradients each. Below the first, blocks gain nothing.
-/// Each block adds to all rows of two gradients, so that it is larger; on the stack there are whole tiles for 4,097
-/// keys.
+/// Each block adds to all rows of two gradients, so that it is larger.
 constexpr std::int64_t least_gradient_scores = 1 << 17;
 constexpr std::int64_t gradient_block_reals = 32 << 10;
-constexpr std::int64_t gradient_stack_reals = 80 << 10;
+/// Where a block of all keys had fewer queries than that, it has this many keys: what it reads and adds to of keys and
+/// values, and of as many queries, stays in L2.
+constexpr std::int64_t least_queries = 24, keys_of_block = 192;
 
 bool is_inner(const Kernel& k, int axis) { return k.axes[axis].inner; }
 
@@ -112,49 +113,63 @@ std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const 
 std::optional<AttentionAxes> axes_by(const Access& here, const AttentionAxes& axes, const Access* there) {
   const std::vector<int> from = axes_along(here), to = there ? axes_along(*there) : std::vector<int>{};
   if (from.empty() || from.size() != to.size()) return {};
-  const AttentionAxes found{mapped({axes.queries}, from, to)[0], mapped(axes.heads, from, to)};
-  if (found.queries < 0 || ranges::contains(found.heads, -1)) return {};
+  const std::vector<int> two = mapped({axes.queries, axes.keys}, from, to);
+  const AttentionAxes found{two[0], mapped(axes.heads, from, to), two[1]};
+  if (found.queries < 0 || found.keys < 0 || ranges::contains(found.heads, -1)) return {};
   return found;
 }
 
-/// The kernels of attention's backward pass, where probabilities are recomputed, in the order in which a block of
-/// queries runs through them.
+/// The kernels of attention's backward pass, where probabilities are recomputed, in the order in which a block runs
+/// through them. One of the first two gives the probabilities, of the scores, row max and row sum of exponentials; the
+/// later one the scores' gradient, which is made of what the other one gives.
 struct Backward {
-  const Kernel& probabilities;  ///< of the scores, row max and row sum of exponentials
-  const Kernel& values;         ///< the values' gradient, a sum over the queries of probabilities and of what comes in
-  const Kernel& scores;         ///< the probabilities' gradient
-  const Kernel& softmax;        ///< the scores' gradient
-  const Kernel& mix;            ///< the queries' gradient
-  const Kernel& keys;           ///< the keys' gradient, a sum over the queries of the scores' gradient and of them
+  const Kernel &first, &second;
+  const Kernel& values;  ///< the values' gradient, a sum over the queries of probabilities and of what comes in
+  const Kernel& mix;     ///< the queries' gradient, a sum over the keys
+  const Kernel& keys;    ///< the keys' gradient, a sum over the queries of the scores' gradient and of them
 };
 
-/// Whether a GEMM stores plain sums over the queries of a head: those of a block can go on from what is stored.
-bool sums_over_queries(const Kernel& k, const AttentionAxes& axes) {
-  if (!is_product(k) || k.steps[0].over != std::vector{axes.queries} || !k.steps[1].over.empty() ||
+/// Whether a GEMM stores plain sums over an axis of the scores of a head, for each point of the other one: those of a
+/// block can go on from what is stored.
+bool goes_on(const Kernel& k, const AttentionAxes& axes, int over, int rows) {
+  if (k.gemm.rows != rows || k.steps[0].over != std::vector{over} || !k.steps[1].over.empty() ||
       k.steps[1].stores.size() != 1 || !is_local(k, k.steps[1].stores[0].value, 0))
     return false;
   std::vector<int> known = axes.heads;
-  known.push_back(k.gemm.rows);
-  return goes_by(k, known, k.gemm.columns) && !ranges::contains(axes.heads, k.gemm.columns) &&
-         !ranges::contains(axes.heads, k.gemm.rows);
+  known.push_back(rows);
+  return goes_by(k, known, k.gemm.columns) && !ranges::contains(axes.heads, k.gemm.columns);
+}
+
+/// Whether a GEMM gives scores of all heads.
+bool makes_scores(const Kernel& k, const AttentionAxes& axes) {
+  std::vector<int> known = axes.heads;
+  known.insert(known.end(), {axes.queries, axes.keys});
+  return k.gemm.rows == axes.queries && k.gemm.columns == axes.keys && goes_by(k, known, -1);
 }
 
 std::optional<std::vector<AttentionAxes>> axes_of(const Backward& b) {
-  if (!is_product(b.mix) || !is_product(b.probabilities)) return {};
-  const auto known = axes_of(b.scores, b.softmax, b.mix);
-  if (!known || b.probabilities.steps[1].stores.size() != 1) return {};
-  const Access &probabilities = b.probabilities.steps[1].stores[0].to, changes = *store_for(b.softmax, b.mix);
-  const Access* const read = only_load(b.softmax, probabilities.tensor);
-  if (!read) return {};
-  const auto& [of_scores, of_softmax, of_mix] = *known;
-  const auto again = axes_by(*read, of_softmax, &probabilities);
-  const auto of_values = axes_by(*read, of_softmax, only_load(b.values, probabilities.tensor));
-  const auto of_keys = axes_by(changes, of_softmax, only_load(b.keys, changes.tensor));
-  if (!again || !of_values || !of_keys || again->queries != b.probabilities.gemm.rows ||
-      !goes_by(b.probabilities, axes_along(probabilities), -1) || !sums_over_queries(b.values, *of_values) ||
-      !sums_over_queries(b.keys, *of_keys))
+  for (const Kernel* k : {&b.first, &b.second, &b.values, &b.mix, &b.keys})
+    if (!is_product(*k)) return {};
+  if (b.first.steps[1].stores.size() != 1) return {};
+  const Access& given = b.first.steps[1].stores[0].to;
+  const Access *const read = only_load(b.second, given.tensor), *const changes = store_for(b.second, b.mix);
+  const Access* const again =
+      store_for(b.second, b.values);  // null: these are the probabilities, which the first gives
+  if (!read || !changes) return {};
+  AttentionAxes own{b.second.gemm.rows, {}, b.second.gemm.columns};
+  for (const int axis : axes_along(*changes))
+    if (axis != own.queries && axis != own.keys) own.heads.push_back(axis);
+  const auto of_first = axes_by(*read, own, &given);
+  const auto of_values = again ? axes_by(*again, own, only_load(b.values, again->tensor))
+                               : axes_by(*read, own, only_load(b.values, given.tensor));
+  const auto of_mix = axes_by(*changes, own, only_load(b.mix, changes->tensor));
+  const auto of_keys = axes_by(*changes, own, only_load(b.keys, changes->tensor));
+  if (!of_first || !of_values || !of_mix || !of_keys || !makes_scores(b.second, own) ||
+      !makes_scores(b.first, *of_first) || !goes_on(b.values, *of_values, of_values->queries, of_values->keys) ||
+      !goes_on(b.mix, *of_mix, of_mix->keys, of_mix->queries) ||
+      !goes_on(b.keys, *of_keys, of_keys->queries, of_keys->keys))
     return {};
-  return std::vector{*again, *of_values, of_scores, of_softmax, of_mix, *of_keys};
+  return std::vector{*of_first, own, *of_values, *of_mix, *of_keys};
 }
 
 Access without(Access access, std::size_t dim) {
@@ -285,7 +300,7 @@ std::vector<AttentionAxes> attention_axes(const Kernel& kernel) {
   using enum Fused::Role;
   const Fused& f = kernel.fused;
   if (f.kind == Fused::Kind::attention_gradient)
-    return *axes_of({f.part(probabilities), f.part(gradient), f.part(scores), f.part(softmax), f.part(mix), kernel});
+    return *axes_of({f.parts[0], f.parts[1], f.part(gradient), f.part(mix), kernel});
   const auto axes = *axes_of(f.part(scores), f.part(softmax), kernel);
   return {axes.begin(), axes.end()};
 }
@@ -345,43 +360,39 @@ void attend_in_blocks(KernelProgram& program) {
 
 namespace {
 
-/// Attention's backward pass in a running order, by positions: its kernels as a block of queries runs through them.
-using BackwardAt = std::array<std::size_t, 6>;
+/// Attention's backward pass in a running order, by positions: its kernels as a block runs through them.
+using BackwardAt = std::array<std::size_t, 5>;
 
 Backward backward(const KernelProgram& program, const std::vector<Item>& order, const BackwardAt& at) {
   const auto kernel = [&](std::size_t i) -> const Kernel& { return program.kernels[order[at[i]].kernel]; };
-  return {kernel(0), kernel(1), kernel(2), kernel(3), kernel(4), kernel(5)};
+  return {kernel(0), kernel(1), kernel(2), kernel(3), kernel(4)};
 }
 
-/// That of the softmax whose gradient stands at `softmax`.
+/// That in which the scores' gradient is what the kernel at `second` gives.
 std::optional<BackwardAt> backward_of(const KernelProgram& program, const std::vector<Item>& order,
-                                      std::size_t softmax) {
+                                      std::size_t second) {
   std::map<TensorId, std::vector<std::size_t>> loads, stores;
   for (std::size_t i = 0; i < order.size(); ++i) {
     if (order[i].kernel < 0) continue;
     for (const TensorId t : loaded_by(program.kernels[order[i].kernel])) loads[t].push_back(i);
     for (const TensorId t : stored_by(program.kernels[order[i].kernel])) stores[t].push_back(i);
   }
-  const Kernel& rows = program.kernels[order[softmax].kernel];
-  // Who else reads a tensor, where they are so many and one kernel stores it.
-  const auto readers = [&](TensorId t, std::size_t but, std::size_t many) {
-    std::vector<std::size_t> others = loads[t];
-    std::erase(others, but);
-    return stores[t].size() == 1 && others.size() == many ? others : std::vector<std::size_t>{};
-  };
-  for (const TensorId changes : stored_by(rows)) {
-    std::vector<std::size_t> two = readers(changes, softmax, 2);
-    for (std::size_t turn = 0; turn < two.size(); ++turn, std::swap(two[0], two[1]))
-      for (const TensorId weights : loaded_by(rows))
-        for (const std::size_t values : readers(weights, softmax, 1))
-          for (const TensorId mixed : loaded_by(rows)) {
-            if (stores[mixed].size() != 1 || loads[mixed].size() != 1 || weights == mixed) continue;
-            const BackwardAt at{stores[weights][0], values, stores[mixed][0], softmax, two[0], two[1]};
-            if (std::set<std::size_t>(at.begin(), at.end()).size() == at.size() &&
-                ranges::all_of(at, [&](std::size_t i) { return program.kernels[order[i].kernel].fused.empty(); }) &&
-                axes_of(backward(program, order, at)))
-              return at;
-          }
+  const std::set<TensorId> given = stored_by(program.kernels[order[second].kernel]);
+  for (const TensorId changes : given) {
+    if (stores[changes].size() != 1 || loads[changes].size() != 2) continue;
+    for (const TensorId read : loaded_by(program.kernels[order[second].kernel])) {
+      if (stores[read].size() != 1 || stores[read][0] == second) continue;
+      for (const std::size_t mix : loads[changes])
+        for (const std::size_t keys : loads[changes])
+          for (const TensorId weights : {given.size() == 2 ? *given.begin() : read, *given.rbegin(), read})
+            for (const std::size_t values : loads[weights]) {
+              const BackwardAt at{stores[read][0], second, values, mix, keys};
+              if (std::set<std::size_t>(at.begin(), at.end()).size() == at.size() &&
+                  ranges::all_of(at, [&](std::size_t i) { return program.kernels[order[i].kernel].fused.empty(); }) &&
+                  axes_of(backward(program, order, at)))
+                return at;
+            }
+    }
   }
   return {};
 }
@@ -414,35 +425,59 @@ std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const 
 }  // namespace
 
 void differentiate_attention_in_blocks(KernelProgram& program) {
-  using Role = Fused::Role;
+  using enum Fused::Role;
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (order[i].kernel < 0 || program.kernels[order[i].kernel].anchor != Anchor::row) continue;
+      if (order[i].kernel < 0 || !is_product_of_image(program.kernels[order[i].kernel])) continue;
       const std::optional<BackwardAt> at = backward_of(program, order, i);
       const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
       if (!as_one) continue;
       std::vector<int> numbers;
       for (const std::size_t position : *at) numbers.push_back(order[position].kernel);
       const auto kernel = [&](std::size_t part) -> Kernel& { return program.kernels[numbers[part]]; };
-      Kernel &probabilities = kernel(0), &values = kernel(1), &scores = kernel(2), &softmax = kernel(3),
-             &mix = kernel(4), &keys = kernel(5);
+      Kernel &first = kernel(0), &second = kernel(1), &values = kernel(2), &mix = kernel(3), &keys = kernel(4);
       std::set<int> fused = gone;
       fused.insert(numbers.begin(), numbers.end());
-      const TensorId weights = probabilities.steps[1].stores[0].to.tensor, mixed = scores.steps[1].stores[0].to.tensor,
-                     changes = store_for(softmax, mix)->tensor;
-      bool inside = reals_of(program.tensors[weights]) >= least_gradient_scores;
-      for (const TensorId t : {weights, mixed, changes}) inside = inside && is_inside(program, t, fused);
-      if (!inside) continue;
-      for (const TensorId t : {weights, mixed, changes}) program.tensors[t].storage = Storage::registers;
-      share_place(softmax, {&mix, &keys}, mixed, changes);
+      const TensorId given = first.steps[1].stores[0].to.tensor, changes = store_for(second, mix)->tensor;
+      std::set<TensorId> scores = stored_by(second);
+      scores.insert(given);
+      if (reals_of(program.tensors[given]) < least_gradient_scores ||
+          !ranges::all_of(scores, [&](TensorId t) { return is_inside(program, t, fused); }))
+        continue;
+      for (const TensorId t : scores) program.tensors[t].storage = Storage::registers;
+      const bool again = store_for(second, values) != nullptr;
+      if (again) share_place(second, {&mix, &keys}, given, changes);
       keys.fused = {Fused::Kind::attention_gradient,
-                    {Role::probabilities, Role::gradient, Role::scores, Role::softmax, Role::mix},
-                    {probabilities, values, scores, softmax, mix}};
+                    {again ? Fused::Role::scores : probabilities, again ? probabilities : Fused::Role::scores, gradient,
+                     Fused::Role::mix},
+                    {first, second, values, mix}};
       gone.insert(numbers.begin(), numbers.end() - 1);
       order = *as_one;
     }
   remove_kernels(program, gone);
+}
+
+namespace {
+
+/// Whether a block of attention's backward pass has some of the keys alone: their scores lie side by side.
+bool blocks_keys(const Kernel& kernel) {
+  if (kernel.fused.kind != Fused::Kind::attention_gradient) return false;
+  const Kernel& scores = kernel.fused.part(Fused::Role::scores);
+  const Affine& last = scores.steps[1].stores[0].to.index.back();
+  return gradient_block_reals / scores.axes[scores.gemm.columns].dim.value() < least_queries &&
+         last.parts.size() == 1 && last.parts[0].axis == scores.gemm.columns;
+}
+
+}  // namespace
+
+void lay_out_blocks(const KernelProgram& program, Layouts& layouts) {
+  for (const Kernel& kernel : program.kernels)
+    if (blocks_keys(kernel))
+      for (const Kernel& part : kernel.fused.parts)
+        for (const TensorId t : stored_by(part))
+          if (program.tensors[t].storage == Storage::registers)
+            layouts[t] = layout_with_rows(program.tensors[t], keys_of_block);
 }
 
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
@@ -478,11 +513,20 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
   const std::int64_t of_query = reals_of_query(layouts, scores);
   const auto queries_of = [&](std::int64_t reals) { return std::max<std::int64_t>(1, reals / of_query); };
   const std::int64_t most = queries_of(backward ? gradient_block_reals : block_reals);
-  const std::int64_t fit = queries_of(backward ? gradient_stack_reals : stack_reals);
-  if (unit() > (backward ? fit : most))
+  const std::int64_t fit = queries_of(backward ? gradient_block_reals : stack_reals);
+  if (unit() > most)
     set(**std::min_element(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return *a < *b; }));
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
   if (unit() > fit) set(fit);
+  if (blocks_keys(kernel)) {
+    // Whole tiles of keys as well: of those that they are the columns of, and of those that they are the rows of.
+    std::int64_t columns = 1;
+    for (std::size_t part = 0; part < 2; ++part)
+      columns = std::lcm(columns, s.fused[part].tile[axes[part].keys] * target.lanes);
+    s.keys = keys_of_block / columns * columns;
+    for (std::int64_t* rows : {&s.fused[2].tile[axes[2].keys], &s.tile[axes.back().keys]})
+      while (s.keys % *rows) --*rows;
+  }
   const std::int64_t queries = scores.axes[scores.gemm.rows].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
   s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit()) * unit());

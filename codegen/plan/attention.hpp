@@ -21,17 +21,21 @@ std::optional<BeforeMix> attention_before(const KernelProgram& program, const st
 /// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than L1:
 /// it goes by blocks of queries of one head, whose scores lie on the stack. The last one takes up the other two.
 void attend_in_blocks(KernelProgram& program);
-/// Attention's backward pass becomes one kernel where the scores of an image are many: probabilities, the gradients of
-/// values, scores and queries within the keys' gradient, by blocks of queries of one head. Probabilities and scores'
-/// gradients lie on the stack; sums over the queries go on from block to block, so that they have the bits of one sum.
+/// Attention's backward pass becomes one kernel where the scores of an image are many and no row of them is summed over
+/// (passes/row_sums.hpp): probabilities, the gradients of values, scores and queries within the keys' gradient, by
+/// blocks of queries of one head and, where keys are many, of keys. Probabilities and scores' gradients lie on the
+/// stack; sums go on from block to block, so that they have the bits of one sum.
 void differentiate_attention_in_blocks(KernelProgram& program);
+/// The rows of those tensors lie as far apart as a block has keys.
+void lay_out_blocks(const KernelProgram& program, Layouts& layouts);
 /// Whether a kernel is one of these two.
 bool attends(const Kernel& kernel);
-/// Of a kernel in one of them: which axis are the queries, and the other axes that all go by (the batch, heads), in one
-/// order.
+/// Of a kernel in one of them: which axis are the queries, the other axes that all go by (the batch, heads), in one
+/// order, and, of a backward pass, the keys.
 struct AttentionAxes {
   int queries = -1;
   std::vector<int> heads;
+  int keys = -1;
 };
 /// Of those that run within it and, last, of itself.
 std::vector<AttentionAxes> attention_axes(const Kernel& kernel);

@@ -65,6 +65,7 @@ Plan plan_of(KernelProgram program, const std::vector<Target>& targets, bool lay
     for (const Tensor& t : plan.program.tensors) plan.layouts.push_back(layout_for_gemms(t));
   else
     plan.layouts = choose_layouts(plan.program, targets.back());
+  lay_out_blocks(plan.program, plan.layouts);
   plan.stages = make_stages(plan.program);
   place_buffers(plan);
   if (traits_of(plan.program.kind).inspects) place_inspected(plan);
@@ -122,6 +123,7 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   if (s.queries) {
     for (const Kernel& with : kernel.fused.parts) out += " with " + with.name;
     out += fmt::format(" by {} queries of a head", s.queries);
+    if (s.keys) out += fmt::format(" and {} keys", s.keys);
   }
   return out + "\n";
 }

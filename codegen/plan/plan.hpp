@@ -68,6 +68,8 @@ struct Schedule {
   std::int64_t depth = 0;
   /// Of attention: how many queries of a head go through its kernels before the next ones' turn comes.
   std::int64_t queries = 0;
+  /// Of its backward pass: and how many keys, for each block of queries; 0: all at once.
+  std::int64_t keys = 0;
   std::vector<Schedule> fused;  ///< of attention: of the kernels that run within it
 };
 

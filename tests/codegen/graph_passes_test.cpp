@@ -13,6 +13,7 @@
 #include "codegen/passes/optimizer.hpp"
 #include "codegen/passes/print.hpp"
 #include "codegen/passes/recompute.hpp"
+#include "codegen/passes/row_sums.hpp"
 #include "codegen/passes/simplify.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "codegen/passes/verify.hpp"
@@ -394,6 +395,50 @@ TEST(Recompute, MakesProbabilitiesAgainBesideWhatIsLeftOfThemAfterDropout) {
   const Graph again = codegen::recompute(s.graph, 20);
   EXPECT_EQ(values_kept(again), values_kept(s.graph) + 1) << codegen::print(again);
   expect_same_values(s, again, 0);
+}
+
+/// Sums over a dim of scores: in a forward pass those of exponentials.
+std::size_t sums_of_scores(const Graph& g) {
+  return static_cast<std::size_t>(std::count_if(g.nodes.begin(), g.nodes.end(), [&](const graph::Node& n) {
+    if (n.op != Op::reduce_sum) return false;
+    const std::vector<Dim>& shape = g[n.operands[0]].shape;
+    return shape.size() == 3 && shape[1] == shape[2];
+  }));
+}
+
+TEST(RowSums, OfASoftmaxGradientAreTakenOfWhatItsProbabilitiesWeighed) {
+  Sketch s;
+  record_attention(s, s.K, false);
+  EXPECT_EQ(sums_of_scores(s.graph), 2u) << codegen::print(s.graph);
+  const Graph of_outputs = codegen::take_row_sums_of_outputs(s.graph, 25);
+  EXPECT_EQ(sums_of_scores(of_outputs), 1u) << codegen::print(of_outputs);
+  expect_same_values(s, of_outputs, 1e-12);
+  expect_same_values(s, codegen::recompute(of_outputs, 20), 1e-12);
+}
+
+TEST(RowSums, StayWhereScoresAreFewOrNoMoreThanWhatTheyWeigh) {
+  Sketch s;
+  record_attention(s, s.K, false);
+  EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(s.graph)), codegen::print(s.graph));
+  EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(s.graph, 26)), codegen::print(s.graph));
+  Sketch wide;
+  record_attention(wide, wide.J, false);  // 25 scores weigh 35 numbers
+  EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(wide.graph, 0)), codegen::print(wide.graph));
+}
+
+TEST(RowSums, StayWhereProbabilitiesDropOutOrAreWeighedAlongTheirColumns) {
+  Sketch s;
+  record_attention(s, s.K, true);
+  EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(s.graph, 0)), codegen::print(s.graph));
+
+  Sketch columns;
+  const NodeId x = columns.input("images", {columns.B, columns.I, columns.K});
+  const NodeId weight = columns.parameter("weight", {columns.I, columns.K}, -1, 1);
+  const NodeId scores = columns.b.einsum({x, weight}, {{'b', 'i', 'k'}, {'j', 'k'}, {'b', 'i', 'j'}});
+  const NodeId shares = columns.b.softmax(scores, 2);
+  columns.weighted_loss(columns.b.einsum({shares, x}, {{'b', 'i', 'j'}, {'b', 'i', 'k'}, {'b', 'j', 'k'}}));
+  columns.graph = codegen::simplify(codegen::decompose(codegen::differentiate(columns.graph, true)));
+  EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(columns.graph, 0)), codegen::print(columns.graph));
 }
 
 TEST(Recompute, LeavesAloneWhatItsSourcesAreNotKeptFor) {

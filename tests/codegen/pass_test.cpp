@@ -113,24 +113,27 @@ TEST(Passes, OverGraphsCanEachBeLeftOutWhichChangesTheGraph) {
   using codegen::GraphPass;
   using codegen::ProgramKind;
   // 257 tokens of two heads: what backward keeps of the scores is more than the probabilities' row max and sum.
-  const auto graph = [](const std::string& without) {
+  const auto graphs = [](const std::string& without) {
     const PassOptions options{.disabled = {without}};
-    graph::Graph g = trace<Vit>("vit");
-    for (const std::vector<GraphPass>& list : {codegen::declaration_passes(), codegen::narrowing_passes(),
-                                               codegen::program_passes(ProgramKind::loss_and_gradients),
-                                               codegen::primitive_passes(), codegen::cpu_graph_passes()})
-      codegen::run_passes(g, list, options);
-    return codegen::print(g);
+    std::string text;
+    for (graph::Graph g : {trace<Vit>("vit"), trace<LongVit>("vit")}) {
+      for (const std::vector<GraphPass>& list : {codegen::declaration_passes(), codegen::narrowing_passes(),
+                                                 codegen::program_passes(ProgramKind::loss_and_gradients),
+                                                 codegen::primitive_passes(), codegen::cpu_graph_passes()})
+        codegen::run_passes(g, list, options);
+      text += codegen::print(g);
+    }
+    return text;
   };
-  const std::string whole = graph("");
+  const std::string whole = graphs("");
   int left_out = 0;
   for (const std::vector<GraphPass>& list : {codegen::narrowing_passes(), codegen::cpu_graph_passes()})
     for (const GraphPass& pass : list) {
       if (pass.required) continue;
-      EXPECT_NE(graph(std::string(pass.name)), whole) << pass.name;
+      EXPECT_NE(graphs(std::string(pass.name)), whole) << pass.name;
       ++left_out;
     }
-  EXPECT_EQ(left_out, 3);
+  EXPECT_EQ(left_out, 4);
 }
 
 TEST(Passes, ThatLeaveAGraphBehindWhichIsNoneAreNamed) {
@@ -175,16 +178,16 @@ TEST(Passes, AreDumpedEachWithTheKernelsBehindIt) {
     firsts += text.starts_with("kernels of forward") ? 'k' : text.starts_with("graph \"m\"") ? 'g' : '?';
   };
   codegen::generate(trace<models::Vit<{.image = 16, .patch = 8, .width = 16, .heads = 2, .depth = 1}>>("m"), options);
-  EXPECT_EQ(
-      stages,
-      (std::vector<std::string>{
-          "declaration_behind_canonical_order", "declaration_behind_dead_slices", "forward_behind_evaluation_dropout",
-          "forward_behind_outputs", "forward_behind_decompose", "forward_behind_simplify", "forward_behind_recompute",
-          "forward_behind_columns_innermost", "forward_behind_matrix_products", "forward_behind_constant_folding",
-          "forward_behind_packed_parameters", "forward_behind_bias_gradients", "forward_behind_dropout_mask",
-          "forward_behind_attention", "forward_cuda_behind_merge_sums", "forward_cuda_behind_residual_epilogue",
-          "forward_cuda_behind_column_reductions", "forward_cuda_behind_norm_recompute"}));
-  EXPECT_EQ(firsts, std::string(8, 'g') + std::string(10, 'k'));
+  EXPECT_EQ(stages,
+            (std::vector<std::string>{
+                "declaration_behind_canonical_order", "declaration_behind_dead_slices",
+                "forward_behind_evaluation_dropout", "forward_behind_outputs", "forward_behind_decompose",
+                "forward_behind_simplify", "forward_behind_row_sums", "forward_behind_recompute",
+                "forward_behind_columns_innermost", "forward_behind_matrix_products", "forward_behind_constant_folding",
+                "forward_behind_packed_parameters", "forward_behind_bias_gradients", "forward_behind_dropout_mask",
+                "forward_behind_attention", "forward_cuda_behind_merge_sums", "forward_cuda_behind_residual_epilogue",
+                "forward_cuda_behind_column_reductions", "forward_cuda_behind_norm_recompute"}));
+  EXPECT_EQ(firsts, std::string(9, 'g') + std::string(10, 'k'));
 }
 
 TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
@@ -206,11 +209,12 @@ TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
     for (const codegen::PassList::Row& pass : passes.rows)
       EXPECT_NE(list.find("  " + std::string(pass.name) + " "), std::string::npos) << list;
   const std::string out = testing::TempDir() + "passes";
-  EXPECT_EQ(run({"--out", out, "--disable-pass", "fusing"}, 1),
-            "vit: there is no pass fusing: choose from dead_slices, recompute, columns_innermost, matrix_products, "
-            "constant_folding, packed_parameters, bias_gradients, dropout_mask, "
-            "microbatch, attention_gradient, attention, positions, attention_recompute, merge_sums, residual_epilogue, "
-            "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");
+  EXPECT_EQ(
+      run({"--out", out, "--disable-pass", "fusing"}, 1),
+      "vit: there is no pass fusing: choose from dead_slices, row_sums, recompute, columns_innermost, matrix_products, "
+      "constant_folding, packed_parameters, bias_gradients, dropout_mask, "
+      "microbatch, attention_gradient, attention, positions, attention_recompute, merge_sums, residual_epilogue, "
+      "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");
   EXPECT_EQ(run({"--out", out, "--disable-pass", "bf16_storage"}, 1),
             "vit: the pass bf16_storage cannot be left out: what comes behind it relies on it\n");
   EXPECT_EQ(run({"--out", out, "--pass-option", "simplify=on"}, 1),

@@ -40,7 +40,7 @@ inline const std::pair<std::string, std::string> cases_without_passes[] = {
     {"stack_of_attentions_that_drop_out", "dropout_mask"},   {"wide_layers_that_drop_out", "microbatch"},
     {"attention_by_blocks_of_queries", "attention"},         {"stack_of_three_transformer_blocks", "recompute"},
     {"attention_by_blocks_of_queries", "columns_innermost"}, {"slice_of_a_middle_axis", "dead_slices"},
-    {"gradient_of_many_scores", "attention_gradient"}};
+    {"gradient_of_many_scores", "attention_gradient"},       {"gradient_of_many_scores", "row_sums"}};
 
 /// images [B, I, J] plus a parameter [I, J] called "shift": numbers of the batch and of a parameter in every element.
 /// Every element lies between low and high.

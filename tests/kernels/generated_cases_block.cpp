@@ -73,13 +73,14 @@ NodeId dropped_attention(Sketch& s, NodeId x, const std::string& path) {
 enum class Probabilities { all, dropped, causal };
 
 /// x + attention of so many heads, whose output is gelu'd.
-NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, Probabilities of) {
+NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, Probabilities of, int queries = 0) {
   const Dim h = Dim::constant(heads), width = Dim::constant(17);
-  const auto projected = [&](const std::string& which) {
+  const auto projected = [&](const std::string& which, NodeId from) {
     const NodeId weight = s.parameter(path + which, {h, width, s.J}, -0.3, 0.3);
-    return s.b.einsum({x, weight}, {{b, i, j}, {'h', k, j}, {b, 'h', i, k}});
+    return s.b.einsum({from, weight}, {{b, i, j}, {'h', k, j}, {b, 'h', i, k}});
   };
-  const NodeId q = projected(".q"), key = projected(".k"), v = projected(".v");
+  const NodeId asking = queries ? s.b.slice(x, 1, 0, Dim::constant(queries)) : x;
+  const NodeId q = projected(".q", asking), key = projected(".k", x), v = projected(".v", x);
   NodeId scores = s.b.divide(s.b.einsum({q, key}, {{b, 'h', i, k}, {b, 'h', j, k}, {b, 'h', i, j}}), s.b.constant(1.7));
   if (of == Probabilities::causal) {
     const std::vector<Dim> pairs{s.I, s.I};
@@ -89,9 +90,13 @@ NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, 
   }
   NodeId weights = s.b.softmax(scores, 3);
   if (of == Probabilities::dropped) weights = s.b.dropout(weights, 0.25, {0, 1, 2, 3});
-  const NodeId mixed = s.b.unary(Op::gelu, s.b.einsum({weights, v}, {{b, 'h', i, j}, {b, 'h', j, k}, {b, i, 'h', k}}));
+  // Backward makes what it makes of the first operand first: the probabilities' gradient, or the values'.
+  const NodeId mix = of == Probabilities::causal
+                         ? s.b.einsum({v, weights}, {{b, 'h', j, k}, {b, 'h', i, j}, {b, i, 'h', k}})
+                         : s.b.einsum({weights, v}, {{b, 'h', i, j}, {b, 'h', j, k}, {b, i, 'h', k}});
+  const NodeId mixed = s.b.unary(Op::gelu, mix);
   const NodeId out = s.parameter(path + ".out", {s.J, h, width}, -0.3, 0.3);
-  return s.b.add(x, s.b.einsum({mixed, out}, {{b, i, 'h', k}, {j, 'h', k}, {b, i, j}}));
+  return s.b.add(asking, s.b.einsum({mixed, out}, {{b, i, 'h', k}, {j, 'h', k}, {b, i, j}}));
 }
 
 /// `count` layers of `layer` over x.
@@ -252,6 +257,11 @@ void many_scores(std::vector<GeneratedCase>& cases) {
   attention_of("attentions_by_blocks_of_queries_that_drop_out", 131, 2, Probabilities::dropped, 2);
   attention_of("gradient_of_many_scores", 211, 3, Probabilities::all, 0);
   attention_of("gradient_of_many_causal_scores", 257, 2, Probabilities::causal, 1);
+  cases.push_back({"gradient_by_blocks_of_keys", [](Sketch& s) {
+                     s.I = Dim::axis("I", 1379);
+                     const NodeId x = shifted_images(s, -1, 1);
+                     weighted_outputs(s, heads_attention(s, x, "attn", 1, Probabilities::all, 193));
+                   }});
 }
 
 }  // namespace
