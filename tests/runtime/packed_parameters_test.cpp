@@ -1,8 +1,6 @@
 // Packed parameters beside a checkpoint: found by the next process, and by none for which they do not hold.
 #include "runtime/packed_parameters.hpp"
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <chrono>
 #include <numeric>
