@@ -82,14 +82,16 @@ class RowSums {
   /// That of P and of dP, whose operand `v` is V.
   Factors factors_of(NodeId sum, NodeId weights, NodeId changes, std::size_t v) const {
     const Factors none{graph::none, graph::none, {}, {}};
-    if (reals_of_image(graph_[weights]) < large_) return none;
     const Node& product = graph_[changes];
+    const int region = graph_[sum].region;
+    if (reals_of_image(graph_[weights]) < large_ || product.region != region) return none;
     const NodeId values = product.operands[v], gradient = product.operands[1 - v];
     const auto readers = products_.find(weights);
     for (const NodeId outputs : readers == products_.end() ? std::vector<NodeId>{} : readers->second) {
       const Node& mix = graph_[outputs];
       const std::size_t p = mix.operands[0] == weights ? 0 : 1;
-      if (outputs > sum || mix.operands[1 - p] != values || mix.shape != graph_[gradient].shape ||
+      const bool readable = mix.region == region || mix.region == graph_.regions[region].mirror;
+      if (outputs > sum || !readable || mix.operands[1 - p] != values || mix.shape != graph_[gradient].shape ||
           reals_of_image(mix) >= reals_of_image(graph_[weights]))
         continue;
       // The letters of O = P V, by those of dP = dO V^T: all three tensors have to agree in them.

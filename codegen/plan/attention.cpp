@@ -153,8 +153,8 @@ std::optional<std::vector<AttentionAxes>> axes_of(const Backward& b) {
   if (b.first.steps[1].stores.size() != 1) return {};
   const Access& given = b.first.steps[1].stores[0].to;
   const Access *const read = only_load(b.second, given.tensor), *const changes = store_for(b.second, b.mix);
-  const Access* const again =
-      store_for(b.second, b.values);  // null: these are the probabilities, which the first gives
+  // Of the probabilities; null: the first kernel gives them.
+  const Access* const again = store_for(b.second, b.values);
   if (!read || !changes) return {};
   AttentionAxes own{b.second.gemm.rows, {}, b.second.gemm.columns};
   for (const int axis : axes_along(*changes))
@@ -425,11 +425,15 @@ std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const 
 }  // namespace
 
 void differentiate_attention_in_blocks(KernelProgram& program) {
-  using enum Fused::Role;
+  using Role = Fused::Role;
   std::set<int> gone;
+  const auto gives_many_scores = [&](const Item& item) {
+    const Kernel& k = program.kernels[item.kernel];
+    return is_product_of_image(k) && reals_of(program.tensors[k.steps[1].stores[0].to.tensor]) >= least_gradient_scores;
+  };
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (order[i].kernel < 0 || !is_product_of_image(program.kernels[order[i].kernel])) continue;
+      if (order[i].kernel < 0 || !gives_many_scores(order[i])) continue;
       const std::optional<BackwardAt> at = backward_of(program, order, i);
       const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
       if (!as_one) continue;
@@ -442,15 +446,13 @@ void differentiate_attention_in_blocks(KernelProgram& program) {
       const TensorId given = first.steps[1].stores[0].to.tensor, changes = store_for(second, mix)->tensor;
       std::set<TensorId> scores = stored_by(second);
       scores.insert(given);
-      if (reals_of(program.tensors[given]) < least_gradient_scores ||
-          !ranges::all_of(scores, [&](TensorId t) { return is_inside(program, t, fused); }))
-        continue;
+      if (!ranges::all_of(scores, [&](TensorId t) { return is_inside(program, t, fused); })) continue;
       for (const TensorId t : scores) program.tensors[t].storage = Storage::registers;
       const bool again = store_for(second, values) != nullptr;
       if (again) share_place(second, {&mix, &keys}, given, changes);
       keys.fused = {Fused::Kind::attention_gradient,
-                    {again ? Fused::Role::scores : probabilities, again ? probabilities : Fused::Role::scores, gradient,
-                     Fused::Role::mix},
+                    {again ? Role::scores : Role::probabilities, again ? Role::probabilities : Role::scores,
+                     Role::gradient, Role::mix},
                     {first, second, values, mix}};
       gone.insert(numbers.begin(), numbers.end() - 1);
       order = *as_one;
