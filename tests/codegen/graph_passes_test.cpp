@@ -426,19 +426,25 @@ TEST(RowSums, StayWhereScoresAreFewOrNoMoreThanWhatTheyWeigh) {
   EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(wide.graph, 0)), codegen::print(wide.graph));
 }
 
-TEST(RowSums, StayWhereProbabilitiesDropOutOrAreWeighedAlongTheirColumns) {
+TEST(RowSums, StayWhereProbabilitiesDropOut) {
   Sketch s;
   record_attention(s, s.K, true);
   EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(s.graph, 0)), codegen::print(s.graph));
+}
 
-  Sketch columns;
-  const NodeId x = columns.input("images", {columns.B, columns.I, columns.K});
-  const NodeId weight = columns.parameter("weight", {columns.I, columns.K}, -1, 1);
-  const NodeId scores = columns.b.einsum({x, weight}, {{'b', 'i', 'k'}, {'j', 'k'}, {'b', 'i', 'j'}});
-  const NodeId shares = columns.b.softmax(scores, 2);
-  columns.weighted_loss(columns.b.einsum({shares, x}, {{'b', 'i', 'j'}, {'b', 'i', 'k'}, {'b', 'j', 'k'}}));
-  columns.graph = codegen::simplify(codegen::decompose(codegen::differentiate(columns.graph, true)));
-  EXPECT_EQ(codegen::print(codegen::take_row_sums_of_outputs(columns.graph, 0)), codegen::print(columns.graph));
+TEST(RowSums, OfProbabilitiesThatAreWeighedAlongTheirColumnsAreThoseOfTheValuesGradient) {
+  Sketch s;
+  const NodeId x = s.input("images", {s.B, s.I, s.K});
+  const NodeId weight = s.parameter("weight", {s.I, s.K}, -1, 1);
+  const NodeId scores = s.b.einsum({x, weight}, {{'b', 'i', 'k'}, {'j', 'k'}, {'b', 'i', 'j'}});
+  const NodeId shares = s.b.softmax(scores, 2);
+  // It sums over the queries, and the gradient of x, which sums over the keys, is the product that they weigh.
+  s.weighted_loss(s.b.einsum({shares, x}, {{'b', 'i', 'j'}, {'b', 'i', 'k'}, {'b', 'j', 'k'}}));
+  s.graph = codegen::simplify(codegen::decompose(codegen::differentiate(s.graph, true)));
+  EXPECT_EQ(sums_of_scores(s.graph), 2u) << codegen::print(s.graph);
+  const Graph of_outputs = codegen::take_row_sums_of_outputs(s.graph, 25);
+  EXPECT_EQ(sums_of_scores(of_outputs), 1u) << codegen::print(of_outputs);
+  expect_same_values(s, of_outputs, 1e-12);
 }
 
 TEST(Recompute, LeavesAloneWhatItsSourcesAreNotKeptFor) {
