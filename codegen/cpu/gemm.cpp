@@ -96,10 +96,10 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const std::string type = counts.empty() ? "vec" : fmt::format("Accumulators<{}>", fmt::join(counts, ", "));
   b.push_back(tree::declare(type, "sum", identity(st)));
   const bool of_groups = v.kernel.accumulates && work.to != SumsTo::partials;
-  if (of_groups || v.goes_on_from()) {
+  if (of_groups || v.accumulates_from()) {
     Block stored;
     v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
-    add_to_earlier(b, of_groups ? "group.first" : v.goes_on_from(), std::move(stored));
+    add_to_earlier(b, of_groups ? "group.first" : v.accumulates_from(), std::move(stored));
   }
   std::vector<int> loops;
   for (int a : st.over)

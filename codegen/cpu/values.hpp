@@ -90,7 +90,7 @@ class Values : public ExprRenderer {
   bool on_stack(const Access& access) const { return tensor(access).storage == Storage::registers; }
   /// Where a block of attention's queries or keys begins, if that is what is summed over, so that its sums go on from
   /// those of earlier ones; null: it is not.
-  const char* goes_on_from() const {
+  const char* accumulates_from() const {
     if (kernel.anchor != Anchor::contraction) return nullptr;
     if (block.queries >= 0 && inner(block.queries)) return "begin";
     return block.keys >= 0 && inner(block.keys) ? "key_begin" : nullptr;

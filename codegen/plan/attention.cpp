@@ -131,7 +131,7 @@ struct Backward {
 
 /// Whether a GEMM stores plain sums over an axis of the scores of a head, for each point of the other one: those of a
 /// block can go on from what is stored.
-bool goes_on(const Kernel& k, const AttentionAxes& axes, int over, int rows) {
+bool accumulates(const Kernel& k, const AttentionAxes& axes, int over, int rows) {
   if (k.gemm.rows != rows || k.steps[0].over != std::vector{over} || !k.steps[1].over.empty() ||
       k.steps[1].stores.size() != 1 || !is_local(k, k.steps[1].stores[0].value, 0))
     return false;
@@ -165,9 +165,9 @@ std::optional<std::vector<AttentionAxes>> axes_of(const Backward& b) {
   const auto of_mix = axes_by(*changes, own, only_load(b.mix, changes->tensor));
   const auto of_keys = axes_by(*changes, own, only_load(b.keys, changes->tensor));
   if (!of_first || !of_values || !of_mix || !of_keys || !makes_scores(b.second, own) ||
-      !makes_scores(b.first, *of_first) || !goes_on(b.values, *of_values, of_values->queries, of_values->keys) ||
-      !goes_on(b.mix, *of_mix, of_mix->keys, of_mix->queries) ||
-      !goes_on(b.keys, *of_keys, of_keys->queries, of_keys->keys))
+      !makes_scores(b.first, *of_first) || !accumulates(b.values, *of_values, of_values->queries, of_values->keys) ||
+      !accumulates(b.mix, *of_mix, of_mix->keys, of_mix->queries) ||
+      !accumulates(b.keys, *of_keys, of_keys->queries, of_keys->keys))
     return {};
   return std::vector{*of_first, own, *of_values, *of_mix, *of_keys};
 }
