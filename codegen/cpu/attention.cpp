@@ -20,6 +20,12 @@ using tree::name;
 
 namespace {
 
+/// From where to where a block of queries goes, and one of keys where there are some.
+std::vector<std::string> bounds_of_block(bool keys) {
+  return keys ? std::vector<std::string>{"begin", "end", "key_begin", "key_end"}
+              : std::vector<std::string>{"begin", "end"};
+}
+
 /// The function of one of its kernels, for the queries from `begin` to before `end` of a head, and for all keys or
 /// those from `key_begin` to before `key_end`.
 Emitted of_block(Values& v) {
@@ -35,8 +41,8 @@ Emitted of_block(Values& v) {
   for (int a : v.block.heads)
     if (tree::uses(e.function.body, v.axis_name(a)))
       e.function.parameters.push_back({"const std::int64_t", v.axis_name(a)});
-  for (const char* const bound : {"begin", "end", "key_begin", "key_end"})
-    if (v.block.keys >= 0 || bound[0] != 'k') e.function.parameters.push_back({"const std::int64_t", bound});
+  for (const std::string& bound : bounds_of_block(v.block.keys >= 0))
+    e.function.parameters.push_back({"const std::int64_t", bound});
   add_numbers(v, e);
   finish(v, e);
   return e;
@@ -99,8 +105,7 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
     std::vector<Expr> passed;
     for (std::size_t i = 0; i < heads[own].size(); ++i)
       if (has(emitted, one.axis_name(one.block.heads[i]))) passed.push_back(name(v.axis_name(heads[own][i])));
-    passed.insert(passed.end(), {name("begin"), name("end")});
-    if (wide) passed.insert(passed.end(), {name("key_begin"), name("key_end")});
+    for (const std::string& bound : bounds_of_block(wide > 0)) passed.push_back(name(bound));
     for (const char* const number : {"batch", "image", "layer"}) {
       if (!has(emitted, number)) continue;
       passed.push_back(name(number));

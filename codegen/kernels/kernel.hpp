@@ -126,7 +126,7 @@ struct Fused {
     bias_gradient        ///< the kernel, a weight's gradient, makes the gradient of the bias beside it as well
   } kind = Kind::none;
   enum class Role : std::uint8_t {
-    scores,         ///< of a CPU's backward pass: of which the scores' gradient is made
+    scores,         ///< of attention; of a CPU's backward pass: gives the probabilities' gradient, less its row's sum
     softmax,        ///< of attention; of its backward pass: which makes the probabilities again
     gradient,       ///< a kernel of attention's backward pass; of a CPU's: which gives the values' gradient
     probabilities,  ///< of a CPU's backward pass: makes them again

@@ -16,18 +16,9 @@ namespace {
 
 /// A copy of x with dim `axis` behind the others.
 NodeId moved_last(Builder& b, NodeId x, std::size_t axis) {
-  graph::Rearrangement r;
-  std::vector<Dim> shape;
-  for (std::size_t d = 0; d < b.shape(x).size(); ++d) {
-    r.atoms.push_back(b.shape(x)[d]);
-    r.from.push_back({static_cast<int>(d)});
-    if (d == axis) continue;
-    r.to.push_back({static_cast<int>(d)});
-    shape.push_back(b.shape(x)[d]);
-  }
-  r.to.push_back({static_cast<int>(axis)});
-  shape.push_back(b.shape(x)[axis]);
-  return b.unary(Op::copy, b.rearrange(x, std::move(r), std::move(shape)));
+  std::vector<int> order = other_axes(b.shape(x).size(), {static_cast<int>(axis)});
+  order.push_back(static_cast<int>(axis));
+  return b.unary(Op::copy, permuted(b, x, order));
 }
 
 bool large(const Dim& d) { return d.known() && d.value() >= least_n; }

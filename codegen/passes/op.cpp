@@ -102,6 +102,13 @@ std::string unlisted_field(const Node& n) {
   return "";
 }
 
+std::int64_t size_of_image(const graph::Node& n) {
+  std::int64_t size = 1;
+  for (const Dim& d : n.shape)
+    if (d.known()) size *= d.value();
+  return size;
+}
+
 std::string to_string(const std::vector<Dim>& shape) {
   auto dims = shape | ranges::views::transform([](const Dim& dim) { return to_string(dim); });
   return fmt::format("[{}]", dims | ranges::views::join(std::string(", ")) | ranges::to<std::string>());

@@ -1,6 +1,7 @@
 // What the passes ask of an operation and of a node: names, classes (from the rows of ops.hpp), attributes.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ std::string unlisted_field(const graph::Node& n);
 
 /// Whether a node has a value for each image of the batch.
 inline bool grows(const graph::Node& n) { return !n.shape.empty() && !n.shape.front().known(); }
+
+/// How many values a node has for each image.
+std::int64_t size_of_image(const graph::Node& n);
 
 /// [B, N+1=50, D=8]
 std::string to_string(const std::vector<Dim>& shape);

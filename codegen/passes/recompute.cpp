@@ -90,12 +90,6 @@ class Recomputer {
     }
     return size_of_image(n) > std::max(factors, large_);
   }
-  static std::int64_t size_of_image(const Node& n) {
-    std::int64_t size = 1;
-    for (const Dim& d : n.shape)
-      if (d.known()) size *= d.value();
-    return size;
-  }
 
   /// The node in the region where the builder stands.
   NodeId clone_of(Builder& b, NodeId id) {

@@ -1,6 +1,7 @@
 #include "codegen/passes/rewrite.hpp"
 
 #include <range/v3/algorithm/contains.hpp>
+#include <range/v3/algorithm/is_sorted.hpp>
 #include <range/v3/range/conversion.hpp>
 #include <range/v3/view/filter.hpp>
 #include <range/v3/view/iota.hpp>
@@ -123,6 +124,19 @@ NodeId rows_of(Builder& builder, const std::vector<Dim>& logits) {
   Dim rows = logits[0];
   for (std::size_t i = 1; i + 1 < logits.size(); ++i) rows = rows * logits[i];
   return extent_of(builder, rows);
+}
+
+NodeId permuted(Builder& builder, NodeId x, const std::vector<int>& order) {
+  if (ranges::is_sorted(order)) return x;
+  graph::Rearrangement r;
+  std::vector<Dim> shape;
+  for (std::size_t d = 0; d < order.size(); ++d) {
+    r.atoms.push_back(builder.shape(x)[d]);
+    r.from.push_back({static_cast<int>(d)});
+    r.to.push_back({order[d]});
+    shape.push_back(builder.shape(x)[static_cast<std::size_t>(order[d])]);
+  }
+  return builder.rearrange(x, std::move(r), std::move(shape));
 }
 
 std::vector<int> other_axes(std::size_t rank, const std::vector<int>& axes) {

@@ -26,6 +26,9 @@ graph::NodeId extent_of(graph::Builder& builder, const Dim& dim);
 /// How many rows logits of this shape have, as a number in the graph: the product of all dims but the last.
 graph::NodeId rows_of(graph::Builder& builder, const std::vector<Dim>& logits);
 
+/// x with its dims in another order: dim i of the result is dim order[i] of x; x itself, where none changes place.
+graph::NodeId permuted(graph::Builder& builder, graph::NodeId x, const std::vector<int>& order);
+
 /// The axes of a shape of `rank` dims that are not in `axes`, ascending.
 std::vector<int> other_axes(std::size_t rank, const std::vector<int>& axes);
 

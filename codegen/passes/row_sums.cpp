@@ -3,8 +3,6 @@
 #include <map>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/algorithm/find.hpp>
-#include <range/v3/algorithm/is_sorted.hpp>
-#include <utility>
 #include <vector>
 
 #include "codegen/passes/op.hpp"
@@ -20,32 +18,12 @@ using graph::Op;
 
 namespace {
 
-std::int64_t reals_of_image(const Node& n) {
-  std::int64_t reals = 1;
-  for (const Dim& d : n.shape) reals *= d.known() ? d.value() : 1;
-  return reals;
-}
-
 /// A sum over rows of P dP: dO and O, the dims of both that are summed in their place, and which of the dims that are
 /// left each dim of the sum is.
 struct Factors {
   NodeId gradient, outputs;
   std::vector<int> axes, order;
 };
-
-NodeId permuted(Builder& b, NodeId x, const std::vector<int>& order) {
-  graph::Rearrangement r;
-  std::vector<Dim> shape;
-  for (const Dim& d : b.shape(x)) {
-    r.from.push_back({static_cast<int>(r.atoms.size())});
-    r.atoms.push_back(d);
-  }
-  for (const int d : order) {
-    r.to.push_back({d});
-    shape.push_back(b.shape(x)[static_cast<std::size_t>(d)]);
-  }
-  return ranges::is_sorted(order) ? x : b.rearrange(x, std::move(r), std::move(shape));
-}
 
 class RowSums {
  public:
@@ -84,7 +62,7 @@ class RowSums {
     const Factors none{graph::none, graph::none, {}, {}};
     const Node& product = graph_[changes];
     const int region = graph_[sum].region;
-    if (reals_of_image(graph_[weights]) < large_ || product.region != region) return none;
+    if (size_of_image(graph_[weights]) < large_ || product.region != region) return none;
     const NodeId values = product.operands[v], gradient = product.operands[1 - v];
     const auto readers = products_.find(weights);
     for (const NodeId outputs : readers == products_.end() ? std::vector<NodeId>{} : readers->second) {
@@ -92,7 +70,7 @@ class RowSums {
       const std::size_t p = mix.operands[0] == weights ? 0 : 1;
       const bool readable = mix.region == region || mix.region == graph_.regions[region].mirror;
       if (outputs > sum || !readable || mix.operands[1 - p] != values || mix.shape != graph_[gradient].shape ||
-          reals_of_image(mix) >= reals_of_image(graph_[weights]))
+          size_of_image(mix) >= size_of_image(graph_[weights]))
         continue;
       // The letters of O = P V, by those of dP = dO V^T: all three tensors have to agree in them.
       std::map<int, int> letters, back;

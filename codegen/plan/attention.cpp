@@ -382,9 +382,11 @@ std::optional<BackwardAt> backward_of(const KernelProgram& program, const std::v
     if (stores[changes].size() != 1 || loads[changes].size() != 2) continue;
     for (const TensorId read : loaded_by(program.kernels[order[second].kernel])) {
       if (stores[read].size() != 1 || stores[read][0] == second) continue;
+      std::set<TensorId> scores = given;  // one of them are the probabilities
+      scores.insert(read);
       for (const std::size_t mix : loads[changes])
         for (const std::size_t keys : loads[changes])
-          for (const TensorId weights : {given.size() == 2 ? *given.begin() : read, *given.rbegin(), read})
+          for (const TensorId weights : scores)
             for (const std::size_t values : loads[weights]) {
               const BackwardAt at{stores[read][0], second, values, mix, keys};
               if (std::set<std::size_t>(at.begin(), at.end()).size() == at.size() &&
@@ -515,7 +517,7 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
   const std::int64_t of_query = reals_of_query(layouts, scores);
   const auto queries_of = [&](std::int64_t reals) { return std::max<std::int64_t>(1, reals / of_query); };
   const std::int64_t most = queries_of(backward ? gradient_block_reals : block_reals);
-  const std::int64_t fit = queries_of(backward ? gradient_block_reals : stack_reals);
+  const std::int64_t fit = backward ? most : queries_of(stack_reals);
   if (unit() > most)
     set(**std::min_element(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return *a < *b; }));
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
