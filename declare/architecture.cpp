@@ -1,6 +1,7 @@
 #include "declare/architecture.hpp"
 
 #include "codegen/embedded.hpp"
+#include "runtime/error.hpp"
 #include "runtime/text_reader.hpp"
 
 namespace tessera::declare {
@@ -17,6 +18,10 @@ std::optional<std::map<std::string, std::string>> facts_of(std::string_view arch
     return found;
   }
   return std::nullopt;
+}
+
+std::string dino3_rope(double temperature) {
+  return runtime::text("{.temperature=", temperature, ",.pairs=RopePairs::halves,.places=RopePlaces::centres}");
 }
 
 }  // namespace tessera::declare

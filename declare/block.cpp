@@ -156,11 +156,15 @@ void find_serial(Findings& f) {
   if (!f.separate_gate && !(in_bias && out_bias))
     fail(f.checkpoint.where, ": has no ", f.named(of(mlp, in_bias ? "fc2.bias" : "fc1.bias")),
          ", which every MLP without a map of its own for a gate has");
-  if (f.gated && f.fact("gate", f.fact("activation", "")) != "silu") {
+  if (const std::string gate = f.fact("gate", f.fact("activation", ""));
+      (f.gated || f.separate_gate) && gate != "silu") {
     if (f.facts.contains("activation") || f.facts.contains("gate"))
-      fail(f.checkpoint.where, ": ", f.named(of(mlp, "fc1.weight")), " makes two maps, and a gate of ",
-           f.fact("gate", f.fact("activation", "")), " has no declaration: silu has");
-    f.assume(f.named(of(mlp, "fc1.weight")) + " makes two maps, and nothing says of what kind: SwiGLU, the gate first");
+      fail(f.checkpoint.where, ": ", f.named(of(mlp, first + ".weight")),
+           f.gated ? " makes two maps" : " makes the map of a gate", ", and a gate of ", gate,
+           " has no declaration: silu has");
+    if (f.gated)
+      f.assume(f.named(of(mlp, "fc1.weight")) +
+               " makes two maps, and nothing says of what kind: SwiGLU, the gate first");
   }
   find_hidden(f, inner);
   // The block.
@@ -258,7 +262,12 @@ void find_serial(Findings& f) {
       if (differs) expect_difference(f, at(i, a));
       if (table) {
         const std::int64_t down = f.image[0] / f.height, across = f.image[1] / f.across;
-        f.expect(at(i, a + "relative_position_bias_table"), {(2 * down - 1) * (2 * across - 1) + 3 * f.front, f.heads});
+        const std::int64_t rows = (2 * down - 1) * (2 * across - 1);
+        const std::string key = at(i, a + "relative_position_bias_table");
+        if (!f.has("cls_token") && f.shape(key, 2)[0] == rows + 3)
+          fail(f.checkpoint.where, ": has no ", f.named("cls_token"), ", and ", f.named(key),
+               " has rows for a token before the patches");
+        f.expect(key, {rows + 3 * f.front, f.heads});
       }
       if (mlp_places) {
         f.linear(at(i, a + "rel_pos.mlp.fc1"), 2, places_width);

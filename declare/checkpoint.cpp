@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
+#include "declare/architecture.hpp"
 #include "declare/declare.hpp"
 #include "runtime/error.hpp"
 
@@ -114,19 +115,27 @@ void timms(const Json& json, Config& config) {
   config.crop_mode = named(pretrained, "crop_mode", where);
 }
 
-/// What Hugging Face's classes have where config.json says nothing.
+/// What Hugging Face's classes have where config.json says nothing, and how their tokens become one vector; empty: the
+/// keys say it.
 struct Family {
-  std::string_view model_type, library, activation;
+  std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 8> families{{{"vit", "Hugging Face's ViT", "gelu", 1e-12},
-                                          {"deit", "Hugging Face's ViT", "gelu", 1e-12},
-                                          {"dinov2", "Hugging Face's DINOv2", "gelu", 1e-6},
-                                          {"dinov2_with_registers", "Hugging Face's DINOv2", "gelu", 1e-6},
-                                          {"clip", "Hugging Face's CLIP", "quick_gelu", 1e-5},
-                                          {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", 1e-5},
-                                          {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6},
-                                          {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", 1e-6}}};
+constexpr std::array<Family, 14> families{
+    {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
+     {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
+     {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
+     {"vit_msn", "Hugging Face's ViT", "gelu", "token", 1e-6},
+     {"ijepa", "Hugging Face's ViT", "gelu", "avg", 1e-12},
+     {"beit", "Hugging Face's BEiT", "gelu", "", 1e-12},
+     {"data2vec-vision", "Hugging Face's BEiT", "gelu", "", 1e-12},
+     {"dinov2", "Hugging Face's DINOv2", "gelu", "token", 1e-6},
+     {"dinov2_with_registers", "Hugging Face's DINOv2", "gelu", "token", 1e-6},
+     {"dinov3_vit", "Hugging Face's DINOv3", "gelu", "token", 1e-5},
+     {"clip", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
+     {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},
                                                                                     {"gelu_pytorch_tanh", "gelu_tanh"},
                                                                                     {"gelu_new", "gelu_tanh"},
@@ -157,9 +166,16 @@ void hugging_faces(const Json& json, Config& config) {
   config.facts["activation"] = known->second;
   config.facts["heads"] = std::to_string(count(vision, "num_attention_heads", where, 12));
   config.facts["epsilon"] = runtime::text(positive(vision, "layer_norm_eps", where, family->epsilon));
-  config.facts["layer_scale"] = runtime::text(positive(vision, "layerscale_value", where, 1));
-  config.facts["pool"] = "token";
-  config.facts["gate"] = "silu";
+  const bool beit = config.library == "Hugging Face's BEiT", dino3 = type == "dinov3_vit";
+  const char* const scale = beit ? "layer_scale_init_value" : "layerscale_value";
+  const bool unscaled = vision.contains(scale) && vision.at(scale) == 0;  // there are no factors then
+  config.facts["layer_scale"] = unscaled ? "1" : runtime::text(positive(vision, scale, where, beit ? 0.1 : 1));
+  if (!family->pool.empty()) config.facts["pool"] = family->pool;
+  config.facts["gate"] = dino3 ? config.facts["activation"] : "silu";
+  if (dino3) {
+    const Json& rope = part(vision, "rope_parameters", where);
+    config.facts["rope"] = dino3_rope(positive(rope, "rope_theta", where, positive(vision, "rope_theta", where, 100)));
+  }
 }
 
 void open_clips(const Json& json, Config& config) {

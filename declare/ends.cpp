@@ -39,7 +39,8 @@ void find_ends(Findings& f) {
   } else {
     f.field("final_norm", "FinalNorm::none");
   }
-  std::string pool = f.config.pool.value_or(f.fact("pool", f.has("cls_token") ? "token" : "avg"));
+  std::string pool =
+      f.config.pool.value_or(f.fact("pool", f.has("cls_token") && !f.has("fc_norm.weight") ? "token" : "avg"));
   if (f.has("attn_pool.latent") || f.has("attn_pool.q.weight")) {
     if (f.config.pool && *f.config.pool != "map")
       fail(f.config.where, ": global_pool is ", printable(*f.config.pool), ", and the checkpoint has attn_pool.latent");
@@ -52,6 +53,8 @@ void find_ends(Findings& f) {
     if (!f.has("cls_token")) f.field("pooling", "Pooling::mean");
   } else if (pool != "token") {
     fail(f.config.where, ": global_pool ", printable(pool), " is none of token, avg and map with attn_pool.latent");
+  } else if (!f.has("cls_token") && !f.config.pool) {
+    fail(f.checkpoint.where, ": has no ", f.named("cls_token"), ", which becomes the vector of a picture");
   } else if (!f.has("cls_token")) {
     fail(f.config.where, ": global_pool is token, and the checkpoint has no cls_token");
   }

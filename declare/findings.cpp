@@ -37,18 +37,27 @@ Findings::Findings(const Checkpoint& of, const Config& with) : checkpoint(of), c
       fail(checkpoint.where, ": ", named(key), " ", printed(shape), " has a dim that is not from 1 to 16777216");
   if (const auto& out = checkpoint.left_out; !out.empty())
     assume(text(printable(out[0]), out.size() > 1 ? text(" and ", out.size() - 1, " more are") : " is",
-                " left out: images do not need ", out.size() > 1 ? "them, and texts are out of scope" : "it"));
+                " left out: images do not need ", out.size() > 1 ? "them" : "it",
+                out.size() > 1 && trained_with_texts() ? ", and texts are out of scope" : ""));
+}
+
+bool Findings::trained_with_texts() const {
+  const auto says = [](const std::string& name, const char* word) { return name.find(word) != std::string::npos; };
+  const std::string whose = library();
+  return (says(whose, "CLIP") || says(whose, "SigLIP") || says(config.architecture, "_clip_") ||
+          says(config.architecture, "_siglip_")) &&
+         !says(whose, "with classes");
 }
 
 /// Of another library without a configuration: what its published models are.
 void Findings::assume_usual() {
   const std::string whose = library();
   const auto is = [&](const char* part) { return whose.find(part) != std::string::npos; };
-  facts["pool"] = "token";
   facts["layer_scale"] = "1";
   facts["gate"] = "silu";
   facts["activation"] = is("Hugging Face's CLIP") ? "quick_gelu" : is("SigLIP") ? "gelu_tanh" : "gelu";
-  facts["epsilon"] = is("Hugging Face's ViT") ? "1e-12" : is("CLIP") ? "1e-05" : "1e-06";
+  facts["epsilon"] = is("Hugging Face's ViT") || is("BEiT") ? "1e-12" : is("CLIP") || is("DINOv3") ? "1e-05" : "1e-06";
+  if (is("DINOv3")) facts["rope"] = dino3_rope(100), facts["pool"] = "token";
   assume(text("no configuration: the activation is ", facts["activation"], " and epsilon ", facts["epsilon"],
               ", as is usual for ", whose));
 }

@@ -31,8 +31,8 @@ Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<s
   const auto is = [&](const char* part) { return checkpoint.library().find(part) != std::string::npos; };
   // OpenAI's pictures, ImageNet's, or neither.
   const Input usual = is("CLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
-                      : is("torchvision") || is("DINOv2") ? Input{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0.875}
-                                                          : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};
+                      : is("torchvision") || is("DINO") ? Input{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0.875}
+                                                        : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};
   std::string unsaid;
   const auto otherwise = [&](bool says, const std::string& value) {
     if (!says) unsaid += (unsaid.empty() ? "" : ", ") + value;

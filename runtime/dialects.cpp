@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
@@ -113,10 +114,11 @@ Dialect torchvisions(std::string_view library, const std::vector<Rule>& mlp) {
           {}};
 }
 
-/// Hugging Face's ViT and DeiT by the names of their layers, which transformers 5 changed.
+/// Hugging Face's ViT and DeiT, and those pretrained as MAE, MSN and I-JEPA, by the names of their layers, which
+/// transformers 5 changed.
 Dialect face_vit(std::string_view library, const std::vector<Rule>& layers) {
   return {library,
-          {"vit.", "deit.", ""},
+          {"vit.", "deit.", "ijepa.", ""},
           joined(
               {
                   {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
@@ -128,8 +130,68 @@ Dialect face_vit(std::string_view library, const std::vector<Rule>& layers) {
                   {"pooler.dense.*", "pre_logits.fc.*"},
               },
               layers),
-          {{"classifier.*", "head.*"}, {"cls_classifier.*", "head.*"}, {"distillation_classifier.*", "head_dist.*"}}};
+          {{"classifier.*", "head.*"},
+           {"cls_classifier.*", "head.*"},
+           {"distillation_classifier.*", "head_dist.*"},
+           {"decoder.*", ""}}};  // of pictures of which patches are masked
 }
+
+/// Hugging Face's BEiT and Data2Vec. Keys have no bias.
+Dialect face_beit(std::string_view library, const std::vector<Rule>& layers) {
+  return {library,
+          {"beit.", "data2vec_vision.", ""},
+          joined(
+              {
+                  {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
+                  {"embeddings.cls_token", "cls_token"},
+                  {"embeddings.mask_token", ""},
+                  {"embeddings.position_embeddings", "pos_embed"},
+                  {"layernorm.*", "norm.*"},
+                  {"pooler.layernorm.*", "fc_norm.*"},
+              },
+              layers),
+          {{"classifier.*", "head.*"}, {"layernorm.*", "norm.*"}, {"lm_head.*", ""}}};
+}
+
+/// Hugging Face's DINOv3 by the names of its blocks, which transformers 5 changed. Keys have no bias.
+Dialect face_dino3(std::string_view library, const std::vector<Rule>& layers) {
+  return {library,
+          {""},
+          joined(
+              {
+                  {"embeddings.patch_embeddings.*", "patch_embed.proj.*"},
+                  {"embeddings.cls_token", "cls_token"},
+                  {"embeddings.register_tokens", "reg_token"},
+                  {"embeddings.mask_token", ""},
+                  {"norm.*", "norm.*"},
+              },
+              layers),
+          {}};
+}
+
+/// The same in other names: `before` stands before the library's.
+std::vector<Rule> behind(std::string_view before, std::vector<Rule> rules) {
+  static std::deque<std::string> names;
+  for (Rule& rule : rules) rule.theirs = names.emplace_back(std::string(before) + std::string(rule.theirs));
+  return rules;
+}
+
+const std::vector<Rule> dino3_block{
+    {"layer.#.norm1.*", "blocks.#.norm1.*"},
+    {"layer.#.attention.q_proj.weight", "blocks.#.attn.qkv.weight", part, 0, 3},
+    {"layer.#.attention.k_proj.weight", "blocks.#.attn.qkv.weight", part, 1, 3},
+    {"layer.#.attention.v_proj.weight", "blocks.#.attn.qkv.weight", part, 2, 3},
+    {"layer.#.attention.q_proj.bias", "blocks.#.attn.q_bias"},
+    {"layer.#.attention.v_proj.bias", "blocks.#.attn.v_bias"},
+    {"layer.#.attention.o_proj.*", "blocks.#.attn.proj.*"},
+    {"layer.#.layer_scale1.lambda1", "blocks.#.gamma_1"},
+    {"layer.#.norm2.*", "blocks.#.norm2.*"},
+    {"layer.#.mlp.down_proj.*", "blocks.#.mlp.fc2.*"},
+    {"layer.#.layer_scale2.lambda1", "blocks.#.gamma_2"},
+};
+const std::vector<Rule> dino3_mlp{{"layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1.*"}};
+const std::vector<Rule> dino3_gated_mlp{{"layer.#.mlp.gate_proj.*", "blocks.#.mlp.fc1_g.*"},
+                                        {"layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1_x.*"}};
 
 Dialect face_dino(std::string_view library, const std::vector<Rule>& layers) {
   return {library,
@@ -208,6 +270,46 @@ const std::vector<Dialect> table{
                   {"encoder.layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1.*", part, 1, 2},
                   {"encoder.layer.#.mlp.down_proj.*", "blocks.#.mlp.fc2.*"},
               }),
+    face_beit("Hugging Face's BEiT",
+              {
+                  {"encoder.layer.#.layernorm_before.*", "blocks.#.norm1.*"},
+                  {"encoder.layer.#.attention.attention.query.weight", "blocks.#.attn.qkv.weight", part, 0, 3},
+                  {"encoder.layer.#.attention.attention.key.weight", "blocks.#.attn.qkv.weight", part, 1, 3},
+                  {"encoder.layer.#.attention.attention.value.weight", "blocks.#.attn.qkv.weight", part, 2, 3},
+                  {"encoder.layer.#.attention.attention.query.bias", "blocks.#.attn.q_bias"},
+                  {"encoder.layer.#.attention.attention.value.bias", "blocks.#.attn.v_bias"},
+                  {"encoder.layer.#.attention.attention.relative_position_bias.relative_position_bias_table",
+                   "blocks.#.attn.relative_position_bias_table"},
+                  {"encoder.layer.#.attention.attention.relative_position_bias.relative_position_index", ""},
+                  {"encoder.layer.#.attention.output.dense.*", "blocks.#.attn.proj.*"},
+                  {"encoder.layer.#.lambda_1", "blocks.#.gamma_1"},
+                  {"encoder.layer.#.layernorm_after.*", "blocks.#.norm2.*"},
+                  {"encoder.layer.#.intermediate.dense.*", "blocks.#.mlp.fc1.*"},
+                  {"encoder.layer.#.output.dense.*", "blocks.#.mlp.fc2.*"},
+                  {"encoder.layer.#.lambda_2", "blocks.#.gamma_2"},
+              }),
+    face_beit("Hugging Face's BEiT of transformers 5",
+              {
+                  {"layers.#.layernorm_before.*", "blocks.#.norm1.*"},
+                  {"layers.#.attention.q_proj.weight", "blocks.#.attn.qkv.weight", part, 0, 3},
+                  {"layers.#.attention.k_proj.weight", "blocks.#.attn.qkv.weight", part, 1, 3},
+                  {"layers.#.attention.v_proj.weight", "blocks.#.attn.qkv.weight", part, 2, 3},
+                  {"layers.#.attention.q_proj.bias", "blocks.#.attn.q_bias"},
+                  {"layers.#.attention.v_proj.bias", "blocks.#.attn.v_bias"},
+                  {"layers.#.relative_position_bias.relative_position_bias_table",
+                   "blocks.#.attn.relative_position_bias_table"},
+                  {"layers.#.attention.o_proj.*", "blocks.#.attn.proj.*"},
+                  {"layers.#.lambda_1", "blocks.#.gamma_1"},
+                  {"layers.#.layernorm_after.*", "blocks.#.norm2.*"},
+                  {"layers.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
+                  {"layers.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
+                  {"layers.#.lambda_2", "blocks.#.gamma_2"},
+              }),
+    face_dino3("Hugging Face's DINOv3", joined(dino3_block, dino3_mlp)),
+    face_dino3("Hugging Face's DINOv3 with a gate", joined(dino3_block, dino3_gated_mlp)),
+    face_dino3("Hugging Face's DINOv3 of transformers 5", behind("model.", joined(dino3_block, dino3_mlp))),
+    face_dino3("Hugging Face's DINOv3 with a gate of transformers 5",
+               behind("model.", joined(dino3_block, dino3_gated_mlp))),
     {"Hugging Face's CLIP",
      {"vision_model.", ""},
      joined({{"embeddings.class_embedding", "cls_token", batched}, {"pre_layrnorm.*", "norm_pre.*"}}, clip_layers),
@@ -227,6 +329,10 @@ const std::vector<Dialect> table{
          },
          clip_layers),
      clip_texts},
+    {"Hugging Face's SigLIP with classes",
+     {"vision_model."},
+     joined({{"head.*", ""}}, clip_layers),
+     {{"classifier.*", "head.*"}}},
     {"DINOv2",
      {""},
      {

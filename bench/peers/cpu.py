@@ -20,7 +20,7 @@ others of the widest there are. In brackets stands the share of the FMAs that th
 turn, at the clock that the turn has left, which processors lower under products (not of ONNX Runtime, whose threads run on for
 a while). "gemm" are the four linear maps of a block, one after the other. The last columns compare the best of ours with the
 best peer, in single precision, in bf16 and in int8. "Tessera bf16" and "Tessera int8" use the widest instructions there are:
-AMX's tiles, else AVX-512. A machine that does anything else gives other numbers.
+AMX's tiles, else AVX-512, else AVX2. A machine that does anything else gives other numbers.
 """
 import argparse
 import concurrent.futures
@@ -101,6 +101,7 @@ CONTENDERS = {
 }
 SINGLE = ("avx2", "avx512")
 OURS = (*SINGLE, "bf16", "int8", "int8-vnni")
+FLAGS = {"avx2": "avx2", "avx512": "avx512f", "int8-vnni": "avx512_vnni"}  # of /proc/cpuinfo, without which it cannot run
 PRECISIONS = (lambda kind: not CONTENDERS[kind][1], lambda kind: "bf16" in kind, lambda kind: "int8" in kind)
 EMITTED = {"bf16": ("vit_tiny", "vit_base", "vit_cifar"), "int8": ("vit_tiny", "vit_base")}  # models in other precisions
 
@@ -483,6 +484,8 @@ class Tessera:
                     ("shape", ctypes.c_int64 * 8), ("offset", ctypes.c_int64), ("named_shape", ctypes.c_char_p)]
 
     def __init__(self, kind, setting):
+        if FLAGS.get(kind, "") not in pathlib.Path("/proc/cpuinfo").read_text():
+            raise Cannot(f"this processor has no {FLAGS[kind]}")
         self.kind, self.folder, self.build = kind, setting.folder, pathlib.Path(setting.build)
 
     def macro(self, name, what, batch=0):
@@ -904,10 +907,9 @@ def main():
         if name.startswith("timm_"):
             declare(options, name)
     build_libraries(folder, options, models)
-    ours = [kind for kind in OURS if kind not in SINGLE or load_ceiling(folder).ceiling_gflops(int(kind == "avx512"), 1) > 0]
     print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")
     for threads in options.threads:
-        started = {kind: Process(kind, folder, threads, options.build) for kind in ours + peers}
+        started = {kind: Process(kind, folder, threads, options.build) for kind in (*OURS, *peers)}
         troubles = {kind: contender.trouble() for kind, contender in started.items()}
         notes = [f"{CONTENDERS[kind][0]}: {trouble}" for kind, trouble in troubles.items() if trouble]
         contenders = {kind: contender for kind, contender in started.items() if not troubles[kind]}

@@ -254,7 +254,7 @@ TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
     if (writes) std::ofstream(header) << text;
     EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
   }
-  EXPECT_EQ(dialect_models().size(), 11u);
+  EXPECT_EQ(dialect_models().size(), 19u);
 }
 
 TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
@@ -370,6 +370,12 @@ TEST(Declare, RefusesTensorsThatATableOfKeysCannotTurn) {
        "is a configuration of Hugging Face's ViT, and the checkpoint's keys are those of Hugging Face's SigLIP",
        [&](auto& f) { f = runtime::read_safetensors(dialects / "hf_siglip/model.safetensors"); }},
       {"torchvision", "'encoder.pos_embedding' has 5 positions, and pictures of 24 x 16", [&](auto&) {}},
+      {"hf_dinov3", "has no 'layer.0.attention.k_proj.weight' beside 'layer.0.attention.q_proj.weight'",
+       [&](auto& f) { f.tensors.erase("layer.0.attention.k_proj.weight"); }},
+      {"hf_beit",
+       "has no 'beit.embeddings.cls_token', and 'beit.encoder.layer.0.attention.attention.relative_position_bias."
+       "relative_position_bias_table' has rows for a token before the patches",
+       [&](auto& f) { f.tensors.erase("beit.embeddings.cls_token"); }},
   };
   for (const Case& one : cases) {
     runtime::Safetensors file = runtime::read_safetensors(dialects / one.model / "model.safetensors");
@@ -398,6 +404,52 @@ TEST(Declare, WithoutAConfigurationALibrarysUsualModelIsAssumed) {
               name.find("clip") != std::string::npos)
         << name;
   }
+}
+
+/// What is written says so.
+void expect_says(const std::string& text, const std::string& what) {
+  EXPECT_NE(text.find(what), std::string::npos) << what << " in\n" << text;
+}
+
+TEST(Declare, OfHuggingFacesDinov3TheConfigurationTellsTheRotaryPositionsAndTheGate) {
+  const auto read = [](const char* name) { return declare::read_checkpoint(dialects / name / "model.safetensors"); };
+  const auto written = declare::declare(read("hf_dinov3"), Config{}, "M");
+  EXPECT_EQ(assumed(written, "the activation is gelu and epsilon 1e-05, as is usual for Hugging Face's DINOv3"), 1);
+  expect_says(written.header, "Rope{.temperature = 100, .pairs = RopePairs::halves, .places = RopePlaces::centres}");
+  for (const char* newer : {"", R"(, "rope_theta": 50)", R"(, "rope_parameters": {"rope_theta": 25.5})"}) {
+    const Config config = declare::parse_config(
+        R"({"model_type": "dinov3_vit", "num_attention_heads": 2, "image_size": 8)" + std::string(newer) + "}", "c");
+    expect_says(declare::declare(read("hf_dinov3"), config, "M").header,
+                std::string("temperature = ") + (std::strstr(newer, "25.5") ? "25.5,"
+                                                 : *newer                   ? "50,"
+                                                                            : "100,"));
+  }
+  Config gelu = declare::read_config(dialects / "hf_dinov3_gated" / "config.json");
+  gelu.facts["gate"] = "gelu";
+  expect_a_sentence(
+      refusal([&] { declare::declare(read("hf_dinov3_gated"), gelu, "M"); }),
+      "'model.layer.0.mlp.gate_proj.weight' makes the map of a gate, and a gate of gelu has no declaration");
+}
+
+TEST(Declare, ReadsTheFilesOfData2VecAndOlderOnesOfBeit) {
+  runtime::Safetensors file = runtime::read_safetensors(dialects / "hf_beit" / "model.safetensors");
+  const Checkpoint beit = declare::checkpoint_of(file);
+  std::map<std::string, runtime::Tensor> tensors;
+  for (auto& [key, tensor] : file.tensors)
+    tensors.emplace(key.starts_with("beit.") ? "data2vec_vision." + key.substr(5) : key, std::move(tensor));
+  const std::string index =
+      "data2vec_vision.encoder.layer.0.attention.attention.relative_position_bias.relative_position_index";
+  tensors.emplace(index, runtime::Tensor::of({1}, std::vector<std::int64_t>{0}));
+  file.tensors = std::move(tensors);
+  const Checkpoint data2vec = declare::checkpoint_of(file);
+  EXPECT_EQ(data2vec.shapes, beit.shapes);
+  EXPECT_EQ(data2vec.left_out, std::vector<std::string>{index});
+  const Config config = declare::parse_config(
+      R"({"model_type": "data2vec-vision", "num_attention_heads": 2, "image_size": 8, "layer_scale_init_value": 0.25})",
+      "c");
+  const auto written = declare::declare(data2vec, config, "M");
+  expect_says(written.header, ".layer_scale = 0.25");
+  EXPECT_EQ(assumed(written, "is left out: images do not need it"), 1);
 }
 
 /// Three maps make queries, keys and values, these of so many rows in block 1.
@@ -521,6 +573,9 @@ TEST(Declare, RefusesAConfigurationThatIsNone) {
            {R"({"pretrained_cfg": {"std": [1e-320, 1, 1]}})", "std has to be"},
            {R"({"pretrained_cfg": {"crop_pct": 1e-9}})", "crop_pct has to be from 0.05 to 1"},
            {R"({"model_type": "vit", "image_size": 0})", "image_size is no"},
+           {R"({"model_type": "dinov3_vit", "rope_theta": 0})", "rope_theta has to be from 1e-30 to 1e30"},
+           {R"({"model_type": "dinov3_vit", "rope_parameters": 3})", "rope_parameters is no JSON object"},
+           {R"({"model_type": "beit", "layer_scale_init_value": -1})", "layer_scale_init_value has"},
            {R"({"model_cfg": []})", "model_cfg is no"},
            {R"({"model_cfg": {"vision_cfg": {"head_width": 0}}})", "head_width is 0"},
            {R"({"model_cfg": {"vision_cfg": {"pool_type": "max"}}})", "pool_type 'max' is none"},

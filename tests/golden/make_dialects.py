@@ -1,10 +1,10 @@
 """Golden numbers of Vision Transformers of other libraries at toy sizes.  Usage: make_dialects.py OUT DINOV2
 (needs torch, torchvision, transformers 5, open_clip_torch, numpy; DINOV2 is a checkout of facebookresearch/dinov2)
 
-One folder a model, two blocks of width 24 and images of 16 x 16, with random parameters:
+One folder a model, two blocks of width 24 and images of 16 x 16, or of width 8 and 8 x 8, with random parameters:
   model.safetensors   what save_pretrained writes (Hugging Face), or the state dict
   config.json         the library's own, or arguments of the constructor by their names
-  io.safetensors      x [2, 3, 16, 16] and outputs: logits, or what the model gives for the whole image
+  io.safetensors      x, two images, and outputs: logits, or what the model gives for the whole image
 Float32, eager, one thread, evaluation mode. tests/models/dialects_test.cpp compares.
 """
 import json
@@ -25,6 +25,7 @@ from make_golden import randomise, save
 torch.set_num_threads(1)
 SIZES = dict(hidden_size=24, num_hidden_layers=2, num_attention_heads=2, image_size=16, patch_size=8)
 WIDE = dict(SIZES, intermediate_size=48)
+SMALL = dict(hidden_size=8, num_hidden_layers=2, num_attention_heads=2, image_size=8, patch_size=4, intermediate_size=16)
 
 
 def torchvisions():
@@ -65,22 +66,55 @@ def of_hugging_face(model, output):
     return model, lambda x: getattr(model(x), output), None
 
 
+def class_token(model):
+    return model, lambda x: model(x).last_hidden_state[:, 0], None
+
+
+def masked_autoencoders():
+    """Nothing is masked; the order in which it takes patches is random, and the class token does not see it."""
+    decoder = dict(decoder_hidden_size=4, decoder_num_attention_heads=1, decoder_num_hidden_layers=1, decoder_intermediate_size=4)
+    model = hf.ViTMAEForPreTraining(hf.ViTMAEConfig(**SMALL, **decoder, mask_ratio=0.0))
+    return model, lambda x: model.vit(x).last_hidden_state[:, 0], None
+
+
+def siglips_with_classes():
+    vision = dict(SMALL, model_type="siglip_vision_model")
+    config = hf.SiglipConfig(vision_config=vision, text_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+                                                                    num_attention_heads=1, vocab_size=8), num_labels=10)
+    return of_hugging_face(hf.SiglipForImageClassification(config), "logits")
+
+
 MODELS = {
     "torchvision": torchvisions,
     "hf_vit": lambda: of_hugging_face(hf.ViTForImageClassification(hf.ViTConfig(**WIDE, num_labels=10)), "logits"),
-    "hf_vit_model": lambda: of_hugging_face(hf.ViTModel(hf.ViTConfig(**WIDE)), "pooler_output"),
+    "hf_vit_model": lambda: of_hugging_face(hf.ViTModel(hf.ViTConfig(**SMALL)), "pooler_output"),
     "hf_deit": lambda: of_hugging_face(
-        hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**WIDE, num_labels=10)), "logits"),
+        hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**SMALL, num_labels=10)), "logits"),
     "hf_dinov2": lambda: of_hugging_face(hf.Dinov2Model(hf.Dinov2Config(**SIZES, mlp_ratio=2)), "pooler_output"),
     "hf_dinov2_registers": lambda: of_hugging_face(hf.Dinov2WithRegistersModel(hf.Dinov2WithRegistersConfig(
         **SIZES, mlp_ratio=2, use_swiglu_ffn=True, num_register_tokens=3)), "pooler_output"),
     "hf_clip": clips,
     "hf_siglip": lambda: of_hugging_face(hf.SiglipVisionModel(hf.SiglipVisionConfig(**WIDE)), "pooler_output"),
+    "hf_beit": lambda: of_hugging_face(hf.BeitForImageClassification(hf.BeitConfig(
+        **SMALL, num_labels=10, use_relative_position_bias=True)), "logits"),
+    "hf_beit_model": lambda: of_hugging_face(hf.BeitModel(hf.BeitConfig(
+        **SMALL, use_absolute_position_embeddings=True, use_mask_token=True)), "pooler_output"),
+    "hf_dinov3": lambda: of_hugging_face(hf.DINOv3ViTModel(hf.DINOv3ViTConfig(
+        **SMALL, num_register_tokens=3)), "pooler_output"),
+    "hf_dinov3_gated": lambda: of_hugging_face(hf.DINOv3ViTModel(hf.DINOv3ViTConfig(
+        **SMALL, num_register_tokens=3, use_gated_mlp=True, hidden_act="silu", rope_theta=50.0)), "pooler_output"),
+    "hf_ijepa": lambda: of_hugging_face(hf.IJepaForImageClassification(hf.IJepaConfig(**SMALL, num_labels=10)), "logits"),
+    "hf_mae": masked_autoencoders,
+    "hf_msn": lambda: class_token(hf.ViTMSNModel(hf.ViTMSNConfig(**SMALL))),
+    "hf_siglip_classes": siglips_with_classes,
     "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
 }
-STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers")  # by the names that transformers 5 has in memory
+STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated")  # by the names that transformers 5 has in memory
+
+SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_beit", "hf_beit_model", "hf_dinov3", "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn",
+              "hf_siglip_classes")
 
 
 def golden(out, name):
@@ -93,7 +127,8 @@ def golden(out, name):
     model.eval()
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    x = torch.randn(2, 3, 16, 16, generator=gen)
+    side = SMALL["image_size"] if name in SMALL_ONES else SIZES["image_size"]
+    x = torch.randn(2, 3, side, side, generator=gen)
     with torch.no_grad():
         outputs = call(x)
     save(f"{folder}/io.safetensors", {"x": x, "outputs": outputs})

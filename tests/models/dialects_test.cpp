@@ -6,11 +6,19 @@
 
 #include "tests/models/declared/dinov2.hpp"
 #include "tests/models/declared/dinov2_registers.hpp"
+#include "tests/models/declared/hf_beit.hpp"
+#include "tests/models/declared/hf_beit_model.hpp"
 #include "tests/models/declared/hf_clip.hpp"
 #include "tests/models/declared/hf_deit.hpp"
 #include "tests/models/declared/hf_dinov2.hpp"
 #include "tests/models/declared/hf_dinov2_registers.hpp"
+#include "tests/models/declared/hf_dinov3.hpp"
+#include "tests/models/declared/hf_dinov3_gated.hpp"
+#include "tests/models/declared/hf_ijepa.hpp"
+#include "tests/models/declared/hf_mae.hpp"
+#include "tests/models/declared/hf_msn.hpp"
 #include "tests/models/declared/hf_siglip.hpp"
+#include "tests/models/declared/hf_siglip_classes.hpp"
 #include "tests/models/declared/hf_vit.hpp"
 #include "tests/models/declared/hf_vit_model.hpp"
 #include "tests/models/declared/open_clip.hpp"
@@ -54,6 +62,14 @@ DIALECT(hf_dinov2, HfDinov2)
 DIALECT(hf_dinov2_registers, HfDinov2Registers)
 DIALECT(hf_clip, HfClip)
 DIALECT(hf_siglip, HfSiglip)
+DIALECT(hf_siglip_classes, HfSiglipClasses)
+DIALECT(hf_beit, HfBeit)
+DIALECT(hf_beit_model, HfBeitModel)
+DIALECT(hf_dinov3, HfDinov3)
+DIALECT(hf_dinov3_gated, HfDinov3Gated)
+DIALECT(hf_ijepa, HfIjepa)
+DIALECT(hf_mae, HfMae)
+DIALECT(hf_msn, HfMsn)
 DIALECT(dinov2, Dinov2)
 DIALECT(dinov2_registers, Dinov2Registers)
 DIALECT(open_clip, OpenClip)

@@ -6,14 +6,14 @@
 namespace tessera::models {
 
 struct HfVitModel : Vit<{
-    .image = 16,
-    .patch = 8,
-    .width = 24,
+    .image = 8,
+    .patch = 4,
+    .width = 8,
     .heads = 2,
     .depth = 2,
     .mlp = 2,
     .classes = 0,
-    .representation = 24,
+    .representation = 8,
     .epsilon = 1e-12}> {
   static constexpr Preprocessing input{.mean = 0.5, .deviation = 0.5, .crop = 1};
 };
