@@ -65,6 +65,14 @@ void find_ends(Findings& f) {
     f.field("representation", std::to_string(seen));
     f.linear("pre_logits.fc", f.width, seen);
   }
+  const auto head = f.checkpoint.shapes.find("head.weight");
+  if (pool == "token" && !f.config.pool && seen == f.width && head != f.checkpoint.shapes.end() &&
+      head->second.size() == 2 && head->second[1] == 2 * seen) {
+    f.field("pooling", "Pooling::class_token_and_mean");
+    seen = 2 * seen;
+    if (f.library().find("DINOv2") == std::string::npos)
+      f.assume(f.named("head.weight") + " sees twice the width of a token: class token and mean of the patches");
+  }
   f.model.classes = f.has("head.weight") ? f.shape("head.weight", 2)[0] : 0;
   if (f.config.classes && *f.config.classes != f.model.classes)
     fail(f.config.where, ": num_classes is ", *f.config.classes, ", and the checkpoint ",

@@ -93,9 +93,14 @@ template <VitSpec S>
 struct VitSpecProblem {
   constexpr Text operator()() const {
     Text t;
-    const bool layers = S.layers.count() != 0;
-    if (!S.class_token && S.pooling == Pooling::class_token) {
+    const bool layers = S.layers.count() != 0, twice = S.pooling == Pooling::class_token_and_mean;
+    if (!S.class_token && (S.pooling == Pooling::class_token || twice)) {
       t.put("a ViT without a class token is pooled by something else; did you mean .pooling = Pooling::mean?");
+    } else if (twice && S.distilled) {
+      t.put("a distilled ViT averages the logits of two tokens, each as wide as one; ");
+      t.put("did you mean .pooling = Pooling::class_token?");
+    } else if (twice && S.classes == 0 && S.features == Features::both) {
+      t.put("a vector twice as wide as a token stands before no tokens; did you mean .features = Features::pooled?");
     } else if (layers && S.classes != 0) {
       t.put("a ViT that gives layers has no head; did you mean .classes = 0?");
     } else if (layers && S.layers.last() != S.depth - 1) {
@@ -134,9 +139,16 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   static constexpr auto R = V::R;
   static constexpr auto FRONT = V::FRONT;
   static constexpr auto D = V::D;
+  static constexpr bool pools_twice = S.pooling == Pooling::class_token_and_mean && fits<detail::VitSpecProblem<S>>;
+  static constexpr auto POOLED = [] {
+    if constexpr (pools_twice)
+      return D + D;
+    else
+      return D;
+  }();
   static constexpr auto E = [] {  // width of what the head sees
     if constexpr (S.representation == 0)
-      return D;
+      return POOLED;
     else
       return axis<"E", S.representation>;
   }();
@@ -162,10 +174,10 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
 
   /// timm's key for the layer before the head, whose activation has no parameters.
   struct Representation : Module {
-    Linear<D, E> fc;
+    Linear<POOLED, E> fc;
     TESSERA_MEMBERS(Representation, fc)
 
-    Tensor<B, E> forward(Tensor<B, D> x) const { return tanh(fc(x)); }
+    Tensor<B, E> forward(Tensor<B, POOLED> x) const { return tanh(fc(x)); }
   };
 
   static constexpr bool in_grid = S.positions == Positions::grid || S.positions == Positions::grid_inclusive;
@@ -197,7 +209,7 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   typename detail::BlocksOf<Layer, S.depth, S.layers>::type blocks;
   If<S.final_norm == FinalNorm::before_pooling, Norm> norm{S.epsilon};
   If<pools && attends, AttentionPool<V>> attn_pool;
-  If<pools && S.final_norm == FinalNorm::after_pooling, Norm> fc_norm{S.epsilon};
+  If<pools && S.final_norm == FinalNorm::after_pooling, typename V::template Norm<POOLED>> fc_norm{S.epsilon};
   If<pools && S.representation != 0, Representation> pre_logits;
   Head head;
   If<S.distilled, Head> head_dist;
@@ -289,9 +301,11 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
     }
   }
 
-  Tensor<B, D> pooled(const Tokens& tokens) const {
+  Tensor<B, POOLED> pooled(const Tokens& tokens) const {
     if constexpr (S.pooling == Pooling::class_token)
       return take<1>(tokens, 0_c);
+    else if constexpr (pools_twice)
+      return concat<1>(take<1>(tokens, 0_c), mean<1>(patches_of(tokens)));
     else if constexpr (S.pooling == Pooling::attention_to_all)
       return attn_pool(tokens);
     else if constexpr (S.pooling == Pooling::attention)

@@ -48,10 +48,11 @@ enum class Activation : std::uint8_t {
 
 /// How tokens become one vector.
 enum class Pooling : std::uint8_t {
-  class_token,       ///< its row
-  mean,              ///< the mean of the patches; class token and registers do not count
-  attention,         ///< a learned query looks at the patches (MAP): Lee et al. 2019, Zhai et al. 2022
-  attention_to_all,  ///< and at the tokens before them
+  class_token,           ///< its row
+  mean,                  ///< the mean of the patches; class token and registers do not count
+  class_token_and_mean,  ///< one behind the other, twice as wide as a token: DINOv2's linear classifiers
+  attention,             ///< a learned query looks at the patches (MAP): Lee et al. 2019, Zhai et al. 2022
+  attention_to_all,      ///< and at the tokens before them
 };
 
 /// Where the last layer norm stands.

@@ -92,7 +92,9 @@ MODELS = {
         hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**SMALL, num_labels=10)), "logits"),
     "hf_dinov2": lambda: of_hugging_face(hf.Dinov2Model(hf.Dinov2Config(**SIZES, mlp_ratio=2)), "pooler_output"),
     "hf_dinov2_registers": lambda: of_hugging_face(hf.Dinov2WithRegistersModel(hf.Dinov2WithRegistersConfig(
-        **SIZES, mlp_ratio=2, use_swiglu_ffn=True, num_register_tokens=3)), "pooler_output"),
+        **SMALL, mlp_ratio=2, use_swiglu_ffn=True, num_register_tokens=3)), "pooler_output"),
+    "hf_dinov2_classes": lambda: of_hugging_face(hf.Dinov2WithRegistersForImageClassification(hf.Dinov2WithRegistersConfig(
+        **SMALL, mlp_ratio=2, num_register_tokens=3, num_labels=10)), "logits"),
     "hf_clip": clips,
     "hf_siglip": lambda: of_hugging_face(hf.SiglipVisionModel(hf.SiglipVisionConfig(**WIDE)), "pooler_output"),
     "hf_beit": lambda: of_hugging_face(hf.BeitForImageClassification(hf.BeitConfig(
@@ -113,8 +115,8 @@ MODELS = {
 }
 STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated")  # by the names that transformers 5 has in memory
 
-SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_beit", "hf_beit_model", "hf_dinov3", "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn",
-              "hf_siglip_classes")
+SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
+              "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes")
 
 
 def golden(out, name):

@@ -11,6 +11,7 @@
 #include "tests/models/declared/hf_clip.hpp"
 #include "tests/models/declared/hf_deit.hpp"
 #include "tests/models/declared/hf_dinov2.hpp"
+#include "tests/models/declared/hf_dinov2_classes.hpp"
 #include "tests/models/declared/hf_dinov2_registers.hpp"
 #include "tests/models/declared/hf_dinov3.hpp"
 #include "tests/models/declared/hf_dinov3_gated.hpp"
@@ -60,6 +61,7 @@ DIALECT(hf_vit_model, HfVitModel)
 DIALECT(hf_deit, HfDeit)
 DIALECT(hf_dinov2, HfDinov2)
 DIALECT(hf_dinov2_registers, HfDinov2Registers)
+DIALECT(hf_dinov2_classes, HfDinov2Classes)
 DIALECT(hf_clip, HfClip)
 DIALECT(hf_siglip, HfSiglip)
 DIALECT(hf_siglip_classes, HfSiglipClasses)

@@ -6,13 +6,13 @@
 namespace tessera::models {
 
 struct HfDinov2Registers : Vit<{
-    .image = 16,
-    .patch = 8,
-    .width = 24,
+    .image = 8,
+    .patch = 4,
+    .width = 8,
     .heads = 2,
     .depth = 2,
+    .mlp = 2,
     .classes = 0,
-    .hidden = 32,
     .registers = 3,
     .patch_positions = true,
     .layer_scale = 1,
