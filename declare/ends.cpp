@@ -58,7 +58,8 @@ void find_ends(Findings& f) {
   } else if (!f.has("cls_token")) {
     fail(f.config.where, ": global_pool is token, and the checkpoint has no cls_token");
   }
-  if (f.facts.empty() && !f.config.pool) f.assume("tokens become one vector by " + pool);
+  if (!f.config.pool && (f.facts.empty() || (!f.facts.contains("pool") && !f.has("attn_pool.latent"))))
+    f.assume("tokens become one vector by " + pool);
   std::int64_t seen = f.width;
   if (f.has("pre_logits.fc.weight")) {
     seen = f.shape("pre_logits.fc.weight", 2)[0];

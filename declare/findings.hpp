@@ -38,8 +38,7 @@ struct Findings {
   std::string library() const { return checkpoint.library(); }
   bool has(const std::string& key) const { return checkpoint.has(key); }
   std::string named(const std::string& key) const { return checkpoint.named(key); }
-  /// Whether CLIP's or SigLIP's images and texts were, for each other, as the library's name or the architecture's
-  /// says.
+  /// Whether images and texts were trained together, as the library's name or the architecture's says.
   bool trained_with_texts() const;
   /// Throws a runtime::Error where the key is missing, or is of another rank.
   const runtime::Shape& shape(const std::string& key, std::size_t rank) const;

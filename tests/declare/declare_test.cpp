@@ -411,6 +411,19 @@ void expect_says(const std::string& text, const std::string& what) {
   EXPECT_NE(text.find(what), std::string::npos) << what << " in\n" << text;
 }
 
+TEST(Declare, WithoutAConfigurationNoMeanTakesAMissingTokensPlaceUnsaid) {
+  // SigLIP's keys without its head are CLIP's without a class token.
+  runtime::Safetensors file = runtime::read_safetensors(dialects / "hf_siglip" / "model.safetensors");
+  std::erase_if(file.tensors, [](const auto& tensor) { return tensor.first.starts_with("head."); });
+  expect_a_sentence(refusal([&] { declare::declare(declare::checkpoint_of(file), Config{}, "M"); }),
+                    "has no 'embeddings.class_embedding', which becomes the vector of a picture");
+  for (const auto& [name, pool] : {std::pair("hf_ijepa", "avg"), std::pair("hf_mae", "token")}) {
+    const auto written =
+        declare::declare(declare::read_checkpoint(dialects / name / "model.safetensors"), Config{}, "M");
+    EXPECT_EQ(assumed(written, std::string("tokens become one vector by ") + pool), 1) << name;
+  }
+}
+
 TEST(Declare, OfHuggingFacesDinov3TheConfigurationTellsTheRotaryPositionsAndTheGate) {
   const auto read = [](const char* name) { return declare::read_checkpoint(dialects / name / "model.safetensors"); };
   const auto written = declare::declare(read("hf_dinov3"), Config{}, "M");
