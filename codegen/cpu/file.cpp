@@ -202,6 +202,7 @@ class File : EntryWriter {
       if (functions_.calls(fmt::format("v_load_some_{}", store)) ||
           functions_.calls(fmt::format("v_store_some_{}", store)))
         all.push_back(store == std::string_view("bf16") ? "unroll_bf16" : "unroll_int8");
+    if (functions_.calls("each_widened")) all.push_back("widened");
     return all;
   }
 

@@ -71,6 +71,46 @@ Block& innermost(Block& loops) {
   return *at;
 }
 
+/// A where its numbers are bf16 and lie next to each other along k, the innermost loop, and have several columns to be
+/// multiplied by: they are widened once for all of these. None: A is another, or where k begins is known only when the
+/// program runs.
+ExprId widened_operand(const Values& v, const Work& work, const Tile& tile, int k_axis) {
+  const std::vector<Values::TileLoop> turns = v.loops_of(tile);
+  const Expression& product = v.expression(v.step(0).value);
+  if (v.target.lanes == 1 || turns.size() != 2 || turns.back().axis != v.vector || v.inner(v.vector)) return {};
+  if (v.step(0).reduction != Reduction::sum || product.kind != Expression::Kind::op ||
+      product.op != graph::Op::multiply || k_axis < 0 || v.extent[k_axis] < v.target.lanes ||
+      (work.bounds.contains(k_axis) && !work.k_block))
+    return {};
+  for (const ExprId operand : {product.a, product.b}) {
+    const Expression& x = v.expression(operand);
+    if (x.kind == Expression::Kind::load && v.tensor(x.access).element == DType::bf16 && v.lane_step(x.access) == 0 &&
+        v.step_of(x.access, k_axis) == 1)
+      return operand;
+  }
+  return {};
+}
+
+/// The steps along k of such a tile, from where a K-block begins.
+void steps_widened(Values& v, Block& b, const Work& work, const Tile& tile, ExprId factor, int k_axis,
+                   const Leaf& step) {
+  const Access& a = v.expression(factor).access;
+  const std::string k = v.axis_name(k_axis);
+  v.set(k_axis, work.k_block);
+  const Expr first = v.address(a, false);
+  v.set(k_axis, work.k_block ? work.k_block + name(k) : name(k));
+  v.know({{factor, call("v_set", {tree::index(name("left"), tree::binary("*", name("row"), name("widened")))})}});
+  Block inside;
+  step(inside);
+  v.know({});
+  const std::vector<Values::TileLoop> turns = v.loops_of(tile);
+  const std::string sizes =
+      fmt::format("{}, {}, {}", tree::print(turns.front().piece.count()), v.step_of(a, turns.front().axis),
+                  work.k_block ? v.schedule.depth : v.extent[k_axis]);
+  b.push_back(tree::each("each_widened", sizes, first, {{"auto", "left"}, {"auto", k}}, std::move(inside)));
+  b.back().always_inline = true;
+}
+
 void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const GemmOperands& g = work.operands;
   const auto result_of_tile = [&]() -> const Access& { return v.step(1).stores.front().to; };
@@ -108,13 +148,22 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     if (v.extent[a] >= 0 && a != v.vector) loops.push_back(a);
   bool across = v.vector >= 0 && v.inner(v.vector);
   if (across) loops.push_back(v.vector);
-  Block body = nest(v, loops, work.bounds, [&](Block& inside) {
+  const auto step_of_k = [&](Block& inside) {
     v.reset();
     prefetch_panel(v, inside, tile, g, work.k_block);
     prefetch_rows(v, inside, tile, g);
     if (!across && rank_one_update(v, inside, tile)) return;
     v.unrolled(inside, tile,
                [&](Block& each) { each.push_back(tree::assign(sums, accumulate(v, st, each, sum, across))); });
+  };
+  const int k_axis = across || loops.empty() ? -1 : loops.back();
+  const ExprId factor = widened_operand(v, work, tile, k_axis);
+  if (factor.valid()) loops.pop_back();
+  Block body = nest(v, loops, work.bounds, [&](Block& inside) {
+    if (factor.valid())
+      steps_widened(v, inside, work, tile, factor, k_axis, step_of_k);
+    else
+      step_of_k(inside);
   });
   if (work.lines && !shares_taps(v.target))
     innermost(body).insert(innermost(body).begin(), tree::pragma("GCC unroll 1"));

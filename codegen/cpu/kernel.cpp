@@ -320,6 +320,8 @@ const std::set<std::string>& known_names() {
                               "v_keep_some",
                               "v_fma_some",
                               "along_row",
+                              "each_widened",
+                              "widened",
                               "axpy",
                               "rank_one_update",
                               "v_copy_transposed",

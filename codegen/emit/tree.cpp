@@ -53,7 +53,8 @@ std::string variable(const std::string& declared) {
       "velocity", "average", "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale",
       "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
       "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
-      "tile", "way", "some", "line", "kept", "epilogue", "transposed", "own", "here"};
+      "tile", "way", "some", "line", "lines", "kept", "epilogue", "transposed", "own", "here", "left", "widened",
+      "depth"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||
@@ -447,10 +448,18 @@ class Printer {
       case Statement::Kind::each: {
         std::string names;
         for (const Parameter& p : s.parameters) names += (names.empty() ? "" : ", ") + text_of(p);
-        enclosed(fmt::format("{}{}({}[&]{} {}{{", s.name, s.type.empty() ? "" : "<" + s.type + ">",
-                             s.value ? print(s.value) + ", " : "", names.empty() ? "" : "(" + names + ")",
-                             s.always_inline ? "__attribute__((always_inline)) " : ""),
-                 s.body, "});");
+        const std::string function = fmt::format("{}{}(", s.name, s.type.empty() ? "" : "<" + s.type + ">"),
+                          first = s.value ? print(s.value) : "",
+                          lambda = fmt::format("[&]{} {}{{", names.empty() ? "" : "(" + names + ")",
+                                               s.always_inline ? "__attribute__((always_inline)) " : "");
+        const std::string head = function + (first.empty() ? "" : first + ", ") + lambda;
+        if (first.empty() || 2 * depth + head.size() <= columns) {
+          enclosed(head, s.body, "});");
+        } else {
+          list(function, {first, lambda}, "");
+          indented(s.body);
+          line("});");
+        }
         break;
       }
     }

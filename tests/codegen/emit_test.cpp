@@ -488,6 +488,18 @@ TEST(Emit, AModelWithoutALossHasNothingOfTrainingInItsFiles) {
   }
 }
 
+TEST(Emit, FactorsOfBf16AreWidenedOnceForATilesColumnsWhereOnlySinglePrecisionIsMultiplied) {
+  const graph::Graph traced = trace<SmallVitInference>("small");
+  const auto widens = [&](codegen::Precision precision, const std::string& isa) {
+    return every_file(traced, precision).at("small_" + isa + ".cpp").find("each_widened<rows, ") != std::string::npos;
+  };
+  for (const char* const isa : {"avx2", "avx512"})
+    EXPECT_TRUE(widens(codegen::Precision::bf16, isa)) << isa;
+  for (const char* const isa : {"scalar", "avx512_bf16", "amx"})
+    EXPECT_FALSE(widens(codegen::Precision::bf16, isa)) << isa;
+  EXPECT_FALSE(widens(codegen::Precision::fp32, "avx2"));
+}
+
 TEST(Emit, AProgramWithoutALossIsForPicturesAndRowsOfNumbers) {
   const graph::Graph maps = trace<GoldenSelfAttention>("maps");
   GeneratorOptions options;

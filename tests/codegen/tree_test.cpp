@@ -200,6 +200,15 @@ TEST(TreePrint, WritesAFunctionThatCallsALambdaAgainAndAgainWithoutNamesThatNoth
                         {each("team.alone", "", nullptr, {}, {uses("i")})})},
                   1),
             "  each_image(batch, [&](const Team& team) { team.alone([&] { f(i); }); });\n");
+  const std::string array(90, 'a');
+  EXPECT_EQ(print({each("each_widened", "6, 64, 64", name(array), {{"auto", "left"}}, {uses("left")})}, 0),
+            "each_widened<6, 64, 64>(" + array + ",\n" + std::string(24, ' ') + "[&](auto left) {\n  f(left);\n});\n");
+}
+
+TEST(TreeVariable, AnAxisDoesNotHideWhatIsDeclaredAroundItsLoop) {
+  for (const char* const taken : {"sum", "row", "tile", "left", "widened", "depth", "lines", "x1", "n_rest"})
+    EXPECT_EQ(variable(taken), taken + std::string("_"));
+  EXPECT_EQ(variable("heads"), "heads");
 }
 
 TEST(TreePrint, WritesWhatADeclarationIsBehindItOrAboveItWhereTheLineWouldBeTooLong) {
