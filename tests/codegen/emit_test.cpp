@@ -493,8 +493,7 @@ TEST(Emit, FactorsOfBf16AreWidenedOnceForATilesColumnsWhereOnlySinglePrecisionIs
   const auto widens = [&](codegen::Precision precision, const std::string& isa) {
     return every_file(traced, precision).at("small_" + isa + ".cpp").find("each_widened<rows, ") != std::string::npos;
   };
-  for (const char* const isa : {"avx2", "avx512"})
-    EXPECT_TRUE(widens(codegen::Precision::bf16, isa)) << isa;
+  for (const char* const isa : {"avx2", "avx512"}) EXPECT_TRUE(widens(codegen::Precision::bf16, isa)) << isa;
   for (const char* const isa : {"scalar", "avx512_bf16", "amx"})
     EXPECT_FALSE(widens(codegen::Precision::bf16, isa)) << isa;
   EXPECT_FALSE(widens(codegen::Precision::fp32, "avx2"));
