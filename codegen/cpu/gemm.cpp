@@ -32,6 +32,7 @@ struct Work {
   SumsTo to = SumsTo::epilogue;
   Expr k_block{};          ///< where a K-block begins; null: k is not blocked
   std::int64_t lines = 0;  ///< values of a line of the array that transposed sums wait in; 0: they do not
+  bool panel = false;      ///< the columns' numbers of B are widened
   bool epilogue() const { return to == SumsTo::epilogue || to == SumsTo::epilogue_of_memory; }
 };
 
@@ -71,44 +72,86 @@ Block& innermost(Block& loops) {
   return *at;
 }
 
-/// A where its numbers are bf16 and lie next to each other along k, the innermost loop, and have several columns to be
-/// multiplied by: they are widened once for all of these. None: A is another, or where k begins is known only when the
-/// program runs.
-ExprId widened_operand(const Values& v, const Work& work, const Tile& tile, int k_axis) {
-  const std::vector<Values::TileLoop> turns = v.loops_of(tile);
+/// The loops over what is summed, the batch outermost.
+std::vector<int> loops_along_k(const Values& v) {
+  std::vector<int> loops;
+  for (int a : v.step(0).over)
+    if (v.extent[a] < 0 && a != v.vector) loops.push_back(a);
+  for (int a : v.step(0).over)
+    if (v.extent[a] >= 0 && a != v.vector) loops.push_back(a);
+  if (v.vector >= 0 && v.inner(v.vector)) loops.push_back(v.vector);
+  return loops;
+}
+
+/// A where its numbers are bf16 and lie next to each other along the innermost loop over k: they are widened once for
+/// all columns of a tile. None: A is another, or where k begins is known only when the program runs.
+ExprId widened_operand(const Values& v, const Work& work) {
   const Expression& product = v.expression(v.step(0).value);
-  if (v.target.lanes == 1 || turns.size() != 2 || turns.back().axis != v.vector || v.inner(v.vector)) return {};
-  if (v.step(0).reduction != Reduction::sum || product.kind != Expression::Kind::op ||
-      product.op != graph::Op::multiply || k_axis < 0 || v.extent[k_axis] < v.target.lanes ||
-      (work.bounds.contains(k_axis) && !work.k_block))
+  const std::vector<int> loops = loops_along_k(v);
+  if (v.target.lanes == 1 || loops.empty() || loops.back() == v.vector || v.extent[loops.back()] < v.target.lanes ||
+      v.step(0).reduction != Reduction::sum || product.kind != Expression::Kind::op ||
+      product.op != graph::Op::multiply || (work.bounds.contains(loops.back()) && !work.k_block))
     return {};
   for (const ExprId operand : {product.a, product.b}) {
     const Expression& x = v.expression(operand);
     if (x.kind == Expression::Kind::load && v.tensor(x.access).element == DType::bf16 && v.lane_step(x.access) == 0 &&
-        v.step_of(x.access, k_axis) == 1)
+        v.step_of(x.access, loops.back()) == 1)
       return operand;
   }
   return {};
 }
 
-/// The steps along k of such a tile, from where a K-block begins.
-void steps_widened(Values& v, Block& b, const Work& work, const Tile& tile, ExprId factor, int k_axis,
-                   const Leaf& step) {
+std::int64_t widened_steps(const Values& v, const Work& work) {
+  return work.k_block ? v.schedule.depth : v.extent[loops_along_k(v).back()];
+}
+
+/// The steps along k of a tile of several rows and columns, from where a K-block begins.
+void steps_widened(Values& v, Block& b, const Work& work, const Tile& tile, const Leaf& step) {
+  const ExprId factor = widened_operand(v, work);
   const Access& a = v.expression(factor).access;
+  const int k_axis = loops_along_k(v).back();
   const std::string k = v.axis_name(k_axis);
   v.set(k_axis, work.k_block);
   const Expr first = v.address(a, false);
   v.set(k_axis, work.k_block ? work.k_block + name(k) : name(k));
-  v.know({{factor, call("v_set", {tree::index(name("left"), tree::binary("*", name("row"), name("widened")))})}});
   Block inside;
-  step(inside);
-  v.know({});
-  const std::vector<Values::TileLoop> turns = v.loops_of(tile);
-  const std::string sizes =
-      fmt::format("{}, {}, {}", tree::print(turns.front().piece.count()), v.step_of(a, turns.front().axis),
-                  work.k_block ? v.schedule.depth : v.extent[k_axis]);
-  b.push_back(tree::each("each_widened", sizes, first, {{"auto", "left"}, {"auto", k}}, std::move(inside)));
+  if (work.panel) {
+    prefetch_panel(v, inside, tile, work.operands, work.k_block);
+    inside.push_back(tree::evaluate(call("rank_one_update<0>", {name("sum"), name("left"), name("widened"),
+                                                                name("panel") + name(k) * v.columns_of_tile()})));
+  } else {
+    v.know({{factor, call("v_set", {tree::index(name("left"), tree::binary("*", name("row"), name("widened")))})}});
+    step(inside);
+    v.know({});
+  }
+  const Values::TileLoop rows = v.loops_of(tile).front();
+  b.push_back(tree::each(
+      "each_widened",
+      fmt::format("{}, {}, {}", tree::print(rows.piece.count()), v.step_of(a, rows.axis), widened_steps(v, work)),
+      first, {{"auto", "left"}, {"auto", k}}, std::move(inside)));
   b.back().always_inline = true;
+}
+
+/// What widens numbers of B, where they are bf16, once for all rows that a panel of whole vectors is multiplied by.
+/// Nothing where these are few, or where it would not lie in L2 and on a thread's stack.
+Block widened_panel(Values& v, const Work& work, const Piece& columns) {
+  constexpr std::int64_t most = 3 << 14, least_tiles = 4;
+  const int rows = v.kernel.gemm.rows;
+  const GemmOperands& g = work.operands;
+  const std::vector<int> loops = loops_along_k(v);
+  if (!widened_operand(v, work).valid() || loops.size() != 1 || v.tensor(g.b.access).element != DType::bf16 ||
+      v.lane_step(g.b.access) != 1 || columns.tail || columns.points != v.schedule.tile[v.vector] ||
+      columns.points == 1 || rows < 0 || v.schedule.tile[rows] == 1 ||
+      v.extent[rows] < least_tiles * v.schedule.tile[rows])
+    return {};
+  const std::int64_t width = v.columns_of_tile(), steps = widened_steps(v, work),
+                     apart = g.b_in_panels ? width : g.b.along;
+  if (steps * width > most) return {};
+  v.set(loops.back(), work.k_block);
+  const Expr first = v.address(g.b.access, false);
+  return {
+      tree::declare("alignas(64) real", fmt::format("panel[{}]", steps * width), nullptr),
+      tree::evaluate(call(fmt::format("widen_panel<{}, {}>", width, steps), {name("panel"), first, integer(apart)}))};
 }
 
 void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
@@ -141,13 +184,8 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
     add_to_earlier(b, of_groups ? "group.first" : v.accumulates_from(), std::move(stored));
   }
-  std::vector<int> loops;
-  for (int a : st.over)
-    if (v.extent[a] < 0 && a != v.vector) loops.push_back(a);
-  for (int a : st.over)
-    if (v.extent[a] >= 0 && a != v.vector) loops.push_back(a);
-  bool across = v.vector >= 0 && v.inner(v.vector);
-  if (across) loops.push_back(v.vector);
+  std::vector<int> loops = loops_along_k(v);
+  const bool across = v.vector >= 0 && v.inner(v.vector);
   const auto step_of_k = [&](Block& inside) {
     v.reset();
     prefetch_panel(v, inside, tile, g, work.k_block);
@@ -156,12 +194,11 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     v.unrolled(inside, tile,
                [&](Block& each) { each.push_back(tree::assign(sums, accumulate(v, st, each, sum, across))); });
   };
-  const int k_axis = across || loops.empty() ? -1 : loops.back();
-  const ExprId factor = widened_operand(v, work, tile, k_axis);
-  if (factor.valid()) loops.pop_back();
+  const bool widens = turns.size() == 2 && turns.back().axis == v.vector && widened_operand(v, work).valid();
+  if (widens) loops.pop_back();
   Block body = nest(v, loops, work.bounds, [&](Block& inside) {
-    if (factor.valid())
-      steps_widened(v, inside, work, tile, factor, k_axis, step_of_k);
+    if (widens)
+      steps_widened(v, inside, work, tile, step_of_k);
     else
       step_of_k(inside);
   });
@@ -303,8 +340,13 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
   std::vector<Block> pieces;
   auto inside = [&](Piece piece) {
     tile.push_back({a, piece});
+    Work of_piece = work;
     Block first = matrix_unit ? before_tiles_of(v, work.operands, a, piece) : Block{};
-    Block body = tiles(v, work, axes, depth + 1, tile);
+    if (!matrix_unit && a == v.kernel.gemm.columns && depth + 2 == axes.size() && axes.back() == v.kernel.gemm.rows) {
+      first = widened_panel(v, work, piece);
+      of_piece.panel = !first.empty();
+    }
+    Block body = tiles(v, of_piece, axes, depth + 1, tile);
     body.insert(body.begin(), first.begin(), first.end());
     tile.pop_back();
     return body;

@@ -321,6 +321,7 @@ const std::set<std::string>& known_names() {
                               "v_fma_some",
                               "along_row",
                               "each_widened",
+                              "widen_panel",
                               "widened",
                               "axpy",
                               "rank_one_update",

@@ -17,3 +17,10 @@ template <int rows, std::int64_t apart, std::int64_t depth, class F>
     for (std::int64_t k = 0; k < steps; ++k) f(left + k, begin + k);
   }
 }
+/// Widens B for so many steps along k, which lie `apart`: `width` numbers of each, of whole vectors.
+template <std::int64_t width, std::int64_t depth>
+[[maybe_unused]] static inline void widen_panel(real* panel, const bf16* b, std::int64_t apart) {
+  for (std::int64_t k = 0; k < depth; ++k)
+    for (std::int64_t column = 0; column < width; column += lanes)
+      v_store(panel + k * width + column, v_load_bf16(b + k * apart + column));
+}
