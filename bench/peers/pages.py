@@ -133,7 +133,8 @@ def readme(all_records):
         lines += table(["work, fp32", *GROUPS, "lead over the best peer"],
                        [[title(work), *(milliseconds(s) if (s := best(row, group)) else "-" for group in GROUPS),
                          lead(row, cpu.PRECISIONS[0])] for work, row in overview(record)])
-        lines += [f"[All of it]({name}.md): two threads, bf16, int8, linear maps, how quiet it was.", ""]
+        lines += [f"![speed beside the peers, {record['processor']['name']}](../pictures/speed-{name}.svg)", ""]
+        lines += [f"[All of it]({name}.md): every table of that run, lower precisions, how quiet it was.", ""]
     return "\n".join(lines)
 
 
