@@ -70,6 +70,18 @@ bool is_product(const Kernel& k) {
 }
 bool is_product_of_image(const Kernel& k) { return is_product(k) && k.fused.empty(); }
 
+/// Whether both factors of a GEMM are activations. Blocks of two linear maps with a norm between them would read all
+/// weights once for each block.
+bool multiplies_activations(const KernelProgram& program, const Kernel& k) {
+  const Expression& product = k.expressions[k.steps[0].value];
+  return ranges::all_of(std::array{product.a, product.b}, [&](ExprId factor) {
+    const Expression& e = k.expressions[factor];
+    if (e.kind != Expression::Kind::load) return true;
+    const Storage storage = program.tensors[e.access.tensor].storage;
+    return storage != Storage::parameter && storage != Storage::packed;
+  });
+}
+
 /// Outer axes that stand among `known`.
 bool goes_by(const Kernel& k, const std::vector<int>& known, int also) {
   for (int a = 0; a < static_cast<int>(k.axes.size()); ++a)
@@ -331,9 +343,10 @@ void attend_in_blocks(KernelProgram& program) {
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 2; i < order.size(); ++i) {
       if (order[i].kernel < 0 || !is_product_of_image(kernel(order[i].kernel))) continue;
-      const std::optional<BeforeMix> before = attention_before(
-          program, order, i,
-          [](const Kernel& s, const Kernel& w, const Kernel& m) { return axes_of(s, w, m).has_value(); });
+      const std::optional<BeforeMix> before =
+          attention_before(program, order, i, [&](const Kernel& s, const Kernel& w, const Kernel& m) {
+            return axes_of(s, w, m) && multiplies_activations(program, s) && multiplies_activations(program, m);
+          });
       if (!before) continue;
       const int scores = order[before->scores].kernel, softmax = order[before->softmax].kernel, mix = order[i].kernel;
       std::set<int> fused = gone;

@@ -53,6 +53,16 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
     for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
 }
 
+TEST(PlanAttention, TwoLinearMapsWithANormBetweenThemAreNone) {
+  using Wide = models::Vit<{.image = 112, .patch = 8, .width = 192, .heads = 3, .depth = 2}>;
+  for (const Plan& plan : {forward_pass(trace<Wide>("wide")), gradients_of(trace<Wide>("wide"))})
+    for (const codegen::Kernel& kernel : plan.program.kernels) {
+      if (!codegen::attends(kernel)) continue;
+      EXPECT_EQ(kernel.name.find("mlp"), std::string::npos) << kernel.name << " reads its weights for each block";
+      EXPECT_EQ(kernel.name.find("proj"), std::string::npos) << kernel.name;
+    }
+}
+
 /// The kernels that are attention's backward pass.
 std::vector<const codegen::Kernel*> attention_gradients(const Plan& plan) {
   std::vector<const codegen::Kernel*> found;
