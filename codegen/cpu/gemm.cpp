@@ -449,6 +449,35 @@ Block tiles_in_k_blocks(Values& v, const Work& work, const std::vector<int>& axe
   return b;
 }
 
+/// Rows of A that all columns are multiplied by before the next ones, so that the caches hold them: each panel of B
+/// reads A anew. 0: all rows, where they are few bytes, or no other columns read them.
+std::int64_t rows_of_block(const Values& v, const LoopBounds& bounds, const GemmOperands& g) {
+  constexpr std::int64_t least_bytes = 8 << 20, bytes_of_block = 1 << 20, least_rows = 128;
+  const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
+  if (rows < 0 || v.extent[rows] < 0 || !bounds.contains(rows) || rows == v.schedule.parallel ||
+      v.kernel.gemm.transposes || v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) ||
+      v.target.lanes == 1 || v.extent[columns] <= v.columns_of_tile())
+    return 0;
+  const std::int64_t bytes_of_row = 4 * (v.schedule.depth ? v.schedule.depth : g.k), high = v.schedule.tile[rows],
+                     block = bytes_of_block / bytes_of_row / high * high;
+  return v.extent[rows] * bytes_of_row > least_bytes && block >= least_rows ? block : 0;
+}
+
+/// Calls f, which makes all columns' products, for one block of rows after the other.
+Block in_blocks_of_rows(const Values& v, LoopBounds bounds, const GemmOperands& g,
+                        const std::function<Block(const LoopBounds&)>& f) {
+  const std::int64_t block = rows_of_block(v, bounds, g);
+  if (!block) return f(bounds);
+  const auto range = bounds.find(v.kernel.gemm.rows);
+  const auto [first, limit, whole] = range->second;
+  const Expr top = name("top"), bottom = name("bottom");
+  range->second = {top, bottom, whole};
+  Block body{tree::declare("const std::int64_t", "bottom", tree::least(limit, top + integer(block)))};
+  const Block products = f(bounds);
+  body.insert(body.end(), products.begin(), products.end());
+  return {tree::loop("top", first, tree::binary("<", top, limit), block, std::move(body))};
+}
+
 }  // namespace
 
 Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
@@ -481,8 +510,12 @@ Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
   }
   return nest(v, loops, bounds, [&](Block& b) {
     if (matrix_unit) b = before_tiles(v, g);
-    Block all = v.schedule.depth ? tiles_in_k_blocks(v, {g, bounds, to, nullptr}, tiled)
-                                 : tiles(v, {g, bounds, to, nullptr}, tiled);
+    const auto products = [&](const LoopBounds& of_block) {
+      const Work work{g, of_block, to, nullptr};
+      return v.schedule.depth ? tiles_in_k_blocks(v, work, tiled) : tiles(v, work, tiled);
+    };
+    const Block all =
+        gemm && !matrix_unit && columns_first ? in_blocks_of_rows(v, bounds, g, products) : products(bounds);
     b.insert(b.end(), all.begin(), all.end());
   });
 }

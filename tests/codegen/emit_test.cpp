@@ -488,6 +488,28 @@ TEST(Emit, AModelWithoutALossHasNothingOfTrainingInItsFiles) {
   }
 }
 
+TEST(Emit, RowsGoInBlocksPastAllColumnsWhereCachesDoNotHoldThemAll) {
+  using Long = models::Vit<{.image = {1024, 768}, .width = 768, .heads = 12, .depth = 2}>;
+  using Short = models::Vit<{.image = {512, 384}, .width = 768, .heads = 12, .depth = 2}>;
+  GeneratorOptions options;
+  options.isas = {"scalar", "avx2"};
+  const auto fc1 = [&](const graph::Graph& traced, const std::string& isa) {
+    const std::string text = codegen::generate(traced, options).at("model_" + isa + ".cpp");
+    const std::size_t begin = text.find("blocks_mlp_fc1_forward(");
+    return text.substr(begin, text.find("\n}\n", begin) - begin);
+  };
+  // 3,073 rows of 768 numbers: 341 rows are a MiB, 336 whole tiles of six.
+  const std::string in_blocks = fc1(trace<Long>("model"), "avx2");
+  for (const char* const part : {"  for (std::int64_t top = mine.begin; top < mine.end; top += 336) {\n"
+                                 "    const std::int64_t bottom = std::min<std::int64_t>(mine.end, top + 336);\n"
+                                 "    for (std::int64_t m = mine.left; m < mine.right; m += 16) {\n",
+                                 "for (std::int64_t n = top; n < std::min<std::int64_t>(bottom, 3072); n += 6)",
+                                 "if (bottom > 3072) tile(constant<1>, 3072);"})
+    EXPECT_NE(in_blocks.find(part), std::string::npos) << part;
+  EXPECT_EQ(fc1(trace<Long>("model"), "scalar").find("bottom"), std::string::npos);
+  EXPECT_EQ(fc1(trace<Short>("model"), "avx2").find("bottom"), std::string::npos);
+}
+
 TEST(Emit, FactorsOfBf16AreWidenedOnceForATilesColumnsWhereOnlySinglePrecisionIsMultiplied) {
   const graph::Graph traced = trace<SmallVitInference>("small");
   const auto widens = [&](codegen::Precision precision, const std::string& isa) {
