@@ -206,7 +206,8 @@ TEST(TreePrint, WritesAFunctionThatCallsALambdaAgainAndAgainWithoutNamesThatNoth
 }
 
 TEST(TreeVariable, AnAxisDoesNotHideWhatIsDeclaredAroundItsLoop) {
-  for (const char* const taken : {"sum", "row", "tile", "left", "widened", "depth", "lines", "x1", "n_rest"})
+  for (const char* const taken :
+       {"sum", "row", "tile", "left", "widened", "panel", "depth", "lines", "top", "bottom", "turn", "x1", "n_rest"})
     EXPECT_EQ(variable(taken), taken + std::string("_"));
   EXPECT_EQ(variable("heads"), "heads");
 }
