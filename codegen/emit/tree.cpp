@@ -54,8 +54,8 @@ std::string variable(const std::string& declared) {
       "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
       "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
       "tile", "way", "some", "line", "lines", "kept", "epilogue", "transposed", "own", "here", "left", "widened",
-      "panel", "panels", "depth", "top", "bottom", "turn", "group", "chunks", "seen", "key_begin", "key_end", "block",
-      "at_once", "context", "packed", "ready"};
+      "panel", "panels", "depth", "top", "bottom", "turn", "group", "chunks", "seen", "key_begin", "key_end", "at_once",
+      "context", "packed", "ready"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||
