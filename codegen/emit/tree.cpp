@@ -55,7 +55,7 @@ std::string variable(const std::string& declared) {
       "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
       "tile", "way", "some", "line", "lines", "kept", "epilogue", "transposed", "own", "here", "left", "widened",
       "panel", "panels", "depth", "top", "bottom", "turn", "group", "chunks", "seen", "key_begin", "key_end", "at_once",
-      "context", "packed", "ready"};
+      "context", "ready"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||
