@@ -89,7 +89,8 @@ def page(name, record):
                      f"[the record](../../bench/records/{name}.json) of")
     lines += ["", f"    python3 bench/peers/cpu.py --record bench/records/{name}.json --processor \"{record['processor']['name']}\"", ""]
     lines += wrapped(f"Milliseconds, medians of {' or '.join(map(str, rounds))} rounds in turns, and the share of the FMA "
-                     "[ceiling](method.md#ceilings) at rest; a dash is what a contender does not do, or was not timed with. Outputs were compared before.")
+                     "[ceiling](method.md#ceilings) at rest; a dash: the contender does not do it, or was not timed. "
+                     "Outputs were compared before.")
     lines += [""]
     is_gemm = {work: cpu.WORKS[work].model in cpu.GEMMS for work in cpu.WORKS}
     for threads, said in ((1, "one thread"), (2, "two threads")):
