@@ -8,6 +8,7 @@
 #include "codegen/cpu/gemm.hpp"
 #include "codegen/cpu/rowwise.hpp"
 #include "codegen/plan/attention.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -99,8 +100,8 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
     for_each_access(part == own ? v.kernel : v.kernel.fused.parts[part], [&](const Access& a, bool) {
       if (v.on_stack(a) && lying.insert(a.tensor).second)
         stack.push_back(tree::declare(
-            "alignas(64) real", fmt::format("{}[{}]", v.argument(a, true), high * one.step_of(a, one.block.queries)),
-            nullptr));
+            fmt::format("alignas(64) {}", name_of(v.tensor(a).element)),
+            fmt::format("{}[{}]", v.argument(a, true), high * one.step_of(a, one.block.queries)), nullptr));
     });
     std::vector<Expr> passed;
     for (std::size_t i = 0; i < heads[own].size(); ++i)
@@ -139,6 +140,7 @@ Emitted attention(const Plan& plan, int kernel, const Target& target, bool in_te
   }
   e.function.body = std::move(stack);
   e.function.body.push_back(tree::loop("part", begin, binary("<", name("part"), end), 1, std::move(body)));
+  if (uses_tile_unit(v.kernel, target)) e.function.body.push_back(tree::evaluate(call("t_release", {})));
   if (in_team) e.function.body.push_back(tree::evaluate(call("team.wait", {})));
   finish(v, e, called);
   const std::string of_block = whole ? "all" : fmt::to_string(high), query = v.axis_name(axes[own].queries);

@@ -20,6 +20,7 @@
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/entry_writer.hpp"
 #include "codegen/error.hpp"
+#include "codegen/plan/gemm.hpp"
 
 namespace tessera::codegen::cpu {
 
@@ -182,7 +183,10 @@ class File : EntryWriter {
  private:
   bool has_gemms_of(DType dtype) const {
     const auto has = [&](const Plan& plan) {
-      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) { return k.gemm.dtype == dtype; });
+      return ranges::any_of(plan.program.kernels, [&](const Kernel& k) {
+        return factors_on(k, target_) == dtype ||
+               ranges::any_of(k.fused.parts, [&](const Kernel& part) { return factors_on(part, target_) == dtype; });
+      });
     };
     return ranges::any_of(plans_, [&](const Plan& plan) { return has(plan) || ranges::any_of(plan.folded, has); });
   }
@@ -191,13 +195,18 @@ class File : EntryWriter {
   std::vector<std::string_view> parts() const {
     std::vector<std::string_view> all;
     const bool bf16 = has_gemms_of(DType::bf16), int8 = has_gemms_of(DType::int8);
-    if (bf16) all.insert(all.end(), target_.bf16.begin(), target_.bf16.end());
-    if (int8) all.insert(all.end(), target_.int8.begin(), target_.int8.end());
+    const auto add = [&](const Few<std::string_view>& texts) {
+      for (const std::string_view text : texts)
+        if (!ranges::contains(all, text)) all.push_back(text);
+    };
+    if (bf16) add(target_.bf16);
+    if (int8) add(target_.int8);
     if (ranges::any_of(packed_.entries,
                        [](const PackedEntry& e) { return e.element == DType::real && e.packing == Packing::panels; }))
       all.push_back("pack");
     if (ranges::any_of(packed_.entries, [](const PackedEntry& e) { return e.taps > 1; })) all.push_back("pack_taps");
-    if (bf16 && packed_.reals) all.push_back(target_.pack_bf16);
+    if (ranges::any_of(packed_.entries, [](const PackedEntry& e) { return e.element == DType::bf16; }))
+      all.push_back(target_.pack_bf16);
     for (const char* const store : {"bf16", "int8"})
       if (functions_.calls(fmt::format("v_load_some_{}", store)) ||
           functions_.calls(fmt::format("v_store_some_{}", store)))

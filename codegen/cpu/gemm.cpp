@@ -159,7 +159,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const auto result_of_tile = [&]() -> const Access& { return v.step(1).stores.front().to; };
   if (uses_tile_unit(v.kernel, v.target)) {
     constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
-    if (has_slack(v) || g.k <= few_steps * padded_k(v.kernel.gemm.dtype, 1))
+    if (has_slack(v) || g.k <= few_steps * padded_k(factors_on(v.kernel, v.target), 1))
       prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
     tile_by_matrix_unit(v, b, tile, g);
     return;
@@ -455,7 +455,7 @@ std::int64_t rows_of_block(const Values& v, const LoopBounds& bounds, const Gemm
   constexpr std::int64_t least_bytes = 8 << 20, bytes_of_block = 1 << 20, least_rows = 128;
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
   if (rows < 0 || v.extent[rows] < 0 || !bounds.contains(rows) || rows == v.schedule.parallel ||
-      v.kernel.gemm.transposes || v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) ||
+      v.kernel.gemm.transposes || factors_on(v.kernel, v.target) != DType::real || !reduces_one_axis(v.kernel) ||
       v.target.lanes == 1 || v.extent[columns] <= v.columns_of_tile())
     return 0;
   const std::int64_t bytes_of_row = 4 * (v.schedule.depth ? v.schedule.depth : g.k), high = v.schedule.tile[rows],

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "codegen/plan/gemm.hpp"
+
 namespace tessera::codegen::cpu {
 
 GemmOperands operands_of(const Values& v) {
@@ -24,14 +26,15 @@ GemmOperands operands_of(const Values& v) {
   // Values of bf16 on a thread's stack: 256 KiB of one copy, 320 KiB of all.
   constexpr std::int64_t most_of_b = 1 << 17, most = 5 << 15;
   const Gemm& product = v.kernel.gemm;
-  g.whole_k = padded_k(product.dtype, g.k);
+  const DType factors = factors_on(v.kernel, v.target);
+  g.whole_k = padded_k(factors, g.k);
   g.b_in_panels = v.in_panels(g.b.access);
-  g.packs_a = g.a.along != 1;
+  g.packs_a = g.a.along != 1 || factors != product.dtype;
   const std::int64_t all_of_b = whole_tiles(v.extent[product.columns]) * g.whole_k;
   g.packs_all_of_b = g.packs_a && g.packs_b() && all_of_b <= most_of_b;
   const std::int64_t rows = product.rows < 0 ? tile_side : std::max(v.schedule.tile[product.rows], tile_side);
   const std::int64_t of_b = g.packs_all_of_b ? all_of_b : g.packs_b() ? tile_side * g.whole_k : 0;
-  g.packs_k_blocks = product.dtype == DType::bf16 && (g.packs_a ? rows * g.whole_k : 0) + of_b > most;
+  g.packs_k_blocks = factors == DType::bf16 && (g.packs_a ? rows * g.whole_k : 0) + of_b > most;
   g.packs_all_of_b = g.packs_all_of_b && !g.packs_k_blocks;
   return g;
 }

@@ -50,7 +50,7 @@ namespace {
 void prefetch_panel_for_images(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {
   constexpr std::int64_t line = 16, tiles = 2;
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
-  if (v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) || v.schedule.depth) return;
+  if (factors_on(v.kernel, v.target) != DType::real || !reduces_one_axis(v.kernel) || v.schedule.depth) return;
   const std::int64_t width = v.columns_of_tile(), high = v.schedule.tile[rows];
   const std::int64_t lines = (width + tiles * line - 1) / (tiles * line);
   const Expr image = v.place[rows].variable;
@@ -86,7 +86,7 @@ void prefetch_panel(Values& v, Block& b, const Tile& tile, const GemmOperands& g
   b.push_back(tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)), ahead})));
   // What follows in a panel that L1 does not hold, soon enough for L2 to load it.
   constexpr std::int64_t reals_of_l1 = 10 << 10, line = 16, steps = 8;
-  if (at_once * width <= reals_of_l1 || v.kernel.gemm.dtype != DType::real) return;
+  if (at_once * width <= reals_of_l1 || factors_on(v.kernel, v.target) != DType::real) return;
   const Expr there = v.offset_of(g.b.access) + integer(steps * width);
   b.push_back(tree::evaluate(
       call("v_fetch_near", {name(v.argument(g.b.access, false)), there, integer((width + line - 1) / line)})));
@@ -98,7 +98,7 @@ void prefetch_rows(Values& v, Block& b, const Tile& tile, const GemmOperands& g)
   if (columns < 0 || rows < 0 || v.extent[rows] < 0 || v.target.lanes == 1 || !g.b_in_panels) return;
   if (!v.place[rows].variable) return;  // these are the last ones
   const std::int64_t high = v.schedule.tile[rows];
-  if (v.kernel.gemm.dtype != DType::real || !reduces_one_axis(v.kernel) || g.a.along != 1 ||
+  if (factors_on(v.kernel, v.target) != DType::real || !reduces_one_axis(v.kernel) || g.a.along != 1 ||
       high * v.columns_of_tile() < least_sums * v.target.lanes)
     return;
   const std::vector<Place> kept = v.place;

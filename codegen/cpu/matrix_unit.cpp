@@ -85,9 +85,10 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
     const std::int64_t high = v.schedule.tile[r];
     const std::int64_t blocks = (v.extent[r] + high - 1) / high;
     lines = (tile_side + blocks - 1) / blocks;
-    ahead = panel + integer(tile_side * panel_k(v.kernel.gemm.dtype, g.k)) + v.along(r, lines * g.whole_k / high);
+    ahead = panel + integer(tile_side * panel_k(factors_on(v.kernel, v.target), g.k)) +
+            v.along(r, lines * g.whole_k / high);
   }
-  b.push_back(sums(v.kernel.gemm.dtype == DType::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
+  b.push_back(sums(factors_on(v.kernel, v.target) == DType::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
   b.push_back(tree::evaluate(call("t_product", {name("sums"), down.count(), integer(tile_vectors(v, across)),
                                                 std::move(rows), integer(g.packs_a ? g.whole_k : g.a.across),
                                                 std::move(panel), integer(g.k), std::move(ahead), integer(lines)})));

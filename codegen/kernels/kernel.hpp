@@ -113,6 +113,7 @@ struct Gemm {
   DType dtype = DType::real;  ///< what both are rounded to
   bool windows = false;       ///< a convolution's weight gradient: the columns' factor is windows of a map
   bool transposes = false;    ///< what is stored has the rows as neighbours: tiles of sums are transposed first
+  bool narrows = false;       ///< of single precision: they are rounded to bf16 where a target's tile unit takes that
 };
 
 struct Kernel;

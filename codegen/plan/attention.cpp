@@ -30,6 +30,11 @@ constexpr std::int64_t block_reals = 10 << 10;
 /// Scores that may lie on a thread's stack: 256 KiB, where one query of an image has no more.
 constexpr std::int64_t stack_reals = 1 << 16;
 
+/// The same of factors of bf16: each block packs or widens all keys and values, so that it is larger, and has as many
+/// queries as there is room for on the stack beside these copies, up to so many. Of more keys too few would be left.
+constexpr std::int64_t bf16_block_reals = 24 << 10, bf16_queries = 64, bf16_stack_bytes = 376 << 10;
+constexpr std::int64_t most_keys_of_bf16 = 2048, most_keys_to_narrow = 1024;
+
 /// The same of a backward pass, of probabilities and of their gradients each. Below the first, blocks gain nothing.
 /// Each block adds to all rows of two gradients, so that it is larger.
 constexpr std::int64_t least_gradient_scores = 1 << 17;
@@ -64,10 +69,8 @@ const Access* store_for(const Kernel& row, const Kernel& product) {
   return nullptr;
 }
 
-/// Whether a kernel is a GEMM of one image, in single precision.
-bool is_product(const Kernel& k) {
-  return k.gemm.columns >= 0 && k.gemm.rows >= 0 && !k.across_batch && k.gemm.dtype == DType::real;
-}
+/// Whether a kernel is a GEMM of one image.
+bool is_product(const Kernel& k) { return k.gemm.columns >= 0 && k.gemm.rows >= 0 && !k.across_batch; }
 bool is_product_of_image(const Kernel& k) { return is_product(k) && k.fused.empty(); }
 
 /// Whether both factors of a GEMM are activations. Blocks of two linear maps with a norm between them would read all
@@ -90,8 +93,8 @@ bool goes_by(const Kernel& k, const std::vector<int>& known, int also) {
 }
 
 std::optional<std::array<AttentionAxes, 3>> axes_of(const Kernel& scores, const Kernel& softmax, const Kernel& mix) {
-  if (!is_product_of_image(scores) || mix.gemm.columns < 0 || mix.gemm.rows < 0 || softmax.anchor != Anchor::row ||
-      softmax.across_batch || scores.steps[1].stores.size() != 1)
+  if (!is_product_of_image(scores) || scores.gemm.dtype != mix.gemm.dtype || mix.gemm.columns < 0 ||
+      mix.gemm.rows < 0 || softmax.anchor != Anchor::row || softmax.across_batch || scores.steps[1].stores.size() != 1)
     return {};
   const Access& stored = scores.steps[1].stores[0].to;
   const Access *read = only_load(softmax, stored.tensor), *made = store_for(softmax, mix);
@@ -161,7 +164,7 @@ bool makes_scores(const Kernel& k, const AttentionAxes& axes) {
 
 std::optional<std::vector<AttentionAxes>> axes_of(const Backward& b) {
   for (const Kernel* k : {&b.first, &b.second, &b.values, &b.mix, &b.keys})
-    if (!is_product(*k)) return {};
+    if (!is_product(*k) || k->gemm.dtype != DType::real) return {};
   if (b.first.steps[1].stores.size() != 1) return {};
   const Access& given = b.first.steps[1].stores[0].to;
   const Access *const read = only_load(b.second, given.tensor), *const changes = store_for(b.second, b.mix);
@@ -189,26 +192,46 @@ Access without(Access access, std::size_t dim) {
   return access;
 }
 
+/// Whether a tensor is needed by the kernels alone that become one, so that it needs no place in memory.
+using Inside = std::function<bool(TensorId)>;
+
+/// Has a kernel read and store one tensor in the place of another one.
+void rename(Kernel& kernel, TensorId from, TensorId to) {
+  for (Expression& e : kernel.expressions)
+    if (e.access.tensor == from) e.access.tensor = to;
+  for (Step& s : kernel.steps)
+    for (Step::Store& store : s.stores)
+      if (store.to.tensor == from) store.to.tensor = to;
+}
+
 /// What the softmax divides by the sum of a row is left as it is, and what it weighs is multiplied by one over that
-/// sum: there are fewer of these. They go from the one to the other in a tensor of their own.
-void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
+/// sum: there are fewer of these. They go from the one to the other in a tensor of their own. In bf16 what is divided
+/// was a tensor of single precision, which nothing else may read: it is rounded instead, and the tensor is gone.
+void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix, const Inside& inside) {
   const Access stored = *store_for(softmax, mix), taken = *only_load(mix, stored.tensor);
-  const auto last = ranges::find_if(
-      softmax.steps, [&](const Step& s) { return !s.reduces && s.stores.size() == 1 && s.stores[0].to == stored; });
+  const auto to_stored = [&](const Step::Store& store) { return store.to == stored; };
+  const auto last =
+      ranges::find_if(softmax.steps, [&](const Step& s) { return !s.reduces && ranges::any_of(s.stores, to_stored); });
   if (last == softmax.steps.end()) return;
   const int at = static_cast<int>(last - softmax.steps.begin());
   const auto of = [&](ExprId e) -> const Expression& { return softmax.expressions[e]; };
-  const Expression quotient = of(last->stores[0].value);
+  const Expression quotient = of(ranges::find_if(last->stores, to_stored)->value);
   if (quotient.kind != Expression::Kind::op || quotient.op != graph::Op::divide ||
       of(quotient.b).kind != Expression::Kind::local || of(quotient.a).kind != Expression::Kind::load ||
-      of(quotient.a).access != stored || ranges::any_of(softmax.expressions, [&](const Expression& e) {
-        return e.kind == Expression::Kind::local && e.step > at;
-      }))
+      ranges::any_of(softmax.expressions,
+                     [&](const Expression& e) { return e.kind == Expression::Kind::local && e.step > at; }))
+    return;
+  const Access divided = of(quotient.a).access;
+  Access narrow = divided;
+  narrow.tensor = stored.tensor;
+  if (narrow != stored || (divided != stored && !inside(divided.tensor)) ||
+      ranges::any_of(last->stores, [&](const Step::Store& s) { return s.to != stored && s.to != divided; }))
     return;
   const auto keys = ranges::find_if(stored.index, [&](const Affine& i) { return is_inner(softmax, i.parts[0].axis); });
   const auto dim = static_cast<std::size_t>(keys - stored.index.begin());
   Tensor rows = program.tensors[stored.tensor];
   rows.name += ".scale";
+  rows.element = DType::real;
   rows.shape.erase(rows.shape.begin() + static_cast<std::ptrdiff_t>(dim));
   const TensorId tensor = program.tensors.next();
   program.tensors.push_back(std::move(rows));
@@ -222,6 +245,7 @@ void divide_afterwards(KernelProgram& program, Kernel& softmax, Kernel& mix) {
   Step keeps;
   keeps.stores = {{to, push(softmax, inverse)}};
   softmax.steps.push_back(keeps);
+  rename(softmax, divided.tensor, stored.tensor);
 
   Expression scale, product;
   scale.kind = Expression::Kind::load;
@@ -257,13 +281,7 @@ void share_place(Kernel& softmax, const std::vector<Kernel*>& readers, TensorId 
   if (!fits) return;
   std::vector<Kernel*> all = readers;
   all.push_back(&softmax);
-  for (Kernel* k : all) {
-    for (Expression& e : k->expressions)
-      if (e.access.tensor == weights) e.access.tensor = of_scores;
-    for (Step& s : k->steps)
-      for (Step::Store& store : s.stores)
-        if (store.to.tensor == weights) store.to.tensor = of_scores;
-  }
+  for (Kernel* k : all) rename(*k, weights, of_scores);
 }
 
 /// Whether two kernels give the same in either order.
@@ -351,15 +369,19 @@ void attend_in_blocks(KernelProgram& program) {
       const int scores = order[before->scores].kernel, softmax = order[before->softmax].kernel, mix = order[i].kernel;
       std::set<int> fused = gone;
       fused.insert({scores, softmax, mix});
-      const auto inside = [&](TensorId tensor) { return is_inside(program, tensor, fused); };
+      const Inside inside = [&](TensorId tensor) { return is_inside(program, tensor, fused); };
       const TensorId of_scores = kernel(scores).steps[1].stores[0].to.tensor;
       const TensorId weights = store_for(kernel(softmax), kernel(mix))->tensor;
+      const std::int64_t keys = kernel(scores).axes[kernel(scores).gemm.columns].dim.value();
+      if (kernel(mix).gemm.dtype == DType::bf16 && keys > most_keys_of_bf16) continue;
+      if (keys > most_keys_to_narrow) kernel(scores).gemm.narrows = kernel(mix).gemm.narrows = false;
       if (reals_of(program.tensors[of_scores]) < least_scores || !inside(of_scores)) continue;
       program.tensors[of_scores].storage = Storage::registers;
       if (inside(weights)) {
         program.tensors[weights].storage = Storage::registers;
-        divide_afterwards(program, kernel(softmax), kernel(mix));
-        share_place(kernel(softmax), {&kernel(mix)}, of_scores, weights);
+        divide_afterwards(program, kernel(softmax), kernel(mix), inside);
+        if (program.tensors[weights].element == DType::real)
+          share_place(kernel(softmax), {&kernel(mix)}, of_scores, weights);
       }
       kernel(mix).fused = {
           Fused::Kind::attention, {Fused::Role::scores, Fused::Role::softmax}, {kernel(scores), kernel(softmax)}};
@@ -497,6 +519,19 @@ void lay_out_blocks(const KernelProgram& program, Layouts& layouts) {
             layouts[t] = layout_with_rows(program.tensors[t], keys_of_block);
 }
 
+namespace {
+
+/// Bytes of the stack that attention's last GEMM takes, of factors of bf16: a panel of values, packed or widened, or,
+/// where it rounds them, all of them and a tile's probabilities.
+std::int64_t bytes_of_copies(const Kernel& mix, const Schedule& s, const Target& target) {
+  constexpr std::int64_t most_widened = 192 << 10, tile = 36;
+  const std::int64_t keys = whole_tiles(mix.axes[mix.steps[0].over[0]].dim.value());
+  if (!uses_tile_unit(mix, target)) return std::min(most_widened, keys * s.tile[mix.gemm.columns] * target.lanes * 4);
+  return 2 * keys * (mix.gemm.narrows ? tile + whole_tiles(mix.axes[mix.gemm.columns].dim.value()) : tile_side);
+}
+
+}  // namespace
+
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target) {
   const bool backward = kernel.fused.kind == Fused::Kind::attention_gradient;
@@ -529,8 +564,30 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
   };
   const std::int64_t of_query = reals_of_query(layouts, scores);
   const auto queries_of = [&](std::int64_t reals) { return std::max<std::int64_t>(1, reals / of_query); };
-  const std::int64_t most = queries_of(backward ? gradient_block_reals : block_reals);
-  const std::int64_t fit = backward ? most : queries_of(stack_reals);
+  const std::int64_t queries = scores.axes[scores.gemm.rows].dim.value();
+  const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
+  const bool rounds = !backward && factors_on(kernel, target) == DType::bf16;
+  std::int64_t most = queries_of(backward ? gradient_block_reals : block_reals);
+  std::int64_t fit = backward ? most : queries_of(stack_reals);
+  if (rounds) {
+    const std::int64_t left = bf16_stack_bytes - bytes_of_copies(kernel, s, target);
+    fit = std::max<std::int64_t>(1, left / (of_query * (kernel.gemm.narrows ? 4 : 6)));
+    most = std::min(fit, std::max(bf16_queries, queries_of(bf16_block_reals)));
+  }
+  if (rounds && uses_tile_unit(kernel, target)) {
+    if (most >= queries) {
+      s.queries = queries;
+      return s;
+    }
+    // A tile of any height, of whole passes of the unit where they fit.
+    const std::int64_t pass = target.bf16_tile_rows / (target.matrix_unit == MatrixUnit::none ? 3 : 2);
+    s.queries = parts(queries, parts(queries, most));
+    if (fit >= pass) s.queries = std::min(parts(s.queries, pass), fit / pass) * pass;
+    std::int64_t rows = std::min(s.queries, target.bf16_tile_rows);
+    while (s.queries % rows) --rows;
+    set(rows);
+    return s;
+  }
   if (unit() > most)
     set(**std::min_element(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return *a < *b; }));
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
@@ -544,9 +601,8 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
     for (std::int64_t* rows : {&s.fused[2].tile[axes[2].keys], &s.tile[axes.back().keys]})
       while (s.keys % *rows) --*rows;
   }
-  const std::int64_t queries = scores.axes[scores.gemm.rows].dim.value();
-  const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
   s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit()) * unit());
+  if (rounds) s.queries = std::min(s.queries, std::max<std::int64_t>(1, fit / unit()) * unit());
   return s;
 }
 

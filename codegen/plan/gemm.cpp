@@ -65,6 +65,7 @@ class Finder {
       if (k.gemm.columns < 0 || k.gemm.windows) continue;
       if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
       if (p_.precision == Precision::int8 && scales(k)) k.gemm.dtype = DType::int8;
+      k.gemm.narrows = p_.precision == Precision::int8 && has_rows(k) && !multiplies_parameter(k);
       pack(k);
     }
   }
@@ -195,7 +196,7 @@ class Finder {
               !depends(k, left, columns) && !depends(k, right, rows) && depends(k, left, rows) &&
               lanes_for_point(size_of(k, rows)) >
                   (1 + transpose / static_cast<double>(depth)) * lanes_for_point(size_of(k, columns))) {
-            k.gemm = {rows, columns, DType::real, false, true};
+            k.gemm = {.rows = rows, .columns = columns, .transposes = true};
             return;
           }
         }
@@ -267,6 +268,15 @@ class Finder {
         for (Affine& index : store.to.index) moved(index);
     }
     return true;
+  }
+
+  bool multiplies_parameter(const Kernel& k) const {
+    std::set<ExprId> below;
+    reach(k, k.steps.front().value, below);
+    return ranges::any_of(below, [&](ExprId e) {
+      const Expression& x = k.expressions[e];
+      return x.kind == Expression::Kind::load && p_.tensors[x.access.tensor].storage == Storage::parameter;
+    });
   }
 
   /// Whether a product is one of int8: of a parameter whose columns have a scale each.
@@ -375,8 +385,12 @@ bool uses_tile_unit(DType dtype, const Target& target) {
   return dtype == DType::int8 || (target.bf16_tile_rows && dtype == DType::bf16);
 }
 
+DType factors_on(const Kernel& kernel, const Target& target) {
+  return kernel.gemm.narrows && target.bf16_tile_rows ? DType::bf16 : kernel.gemm.dtype;
+}
+
 bool uses_tile_unit(const Kernel& kernel, const Target& target) {
-  return uses_tile_unit(kernel.gemm.dtype, target) && reduces_one_axis(kernel);
+  return uses_tile_unit(factors_on(kernel, target), target) && reduces_one_axis(kernel);
 }
 
 int tile_vectors(const Target& target, std::int64_t columns, DType dtype) {
@@ -424,7 +438,8 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   const Gemm& p = kernel.gemm;
   const bool tiles = uses_tile_unit(kernel, target);
   s.vector = p.columns;
-  int vectors = tile_vectors(target, size_of(kernel, p.columns), p.dtype);
+  const DType factors = factors_on(kernel, target);
+  int vectors = tile_vectors(target, size_of(kernel, p.columns), factors);
   // Two vectors and more rows: a part of the map with narrow panels has longer lines and less of an edge.
   if (p.windows) vectors = size_of(kernel, p.columns) > target.lanes ? 2 : 1;
   if (!tiles) vectors = vectors_of_a_row(program, kernel, target, vectors);
@@ -447,7 +462,7 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
     const auto tuned = target.tuned_rows.find({rows, vectors});
     const int sums = shares_taps(target) ? target.product_sums * 2 / 3 : target.product_sums;
     s.tile[p.rows] = p.transposes ? equal_rows(rows, std::clamp<std::int64_t>(sums / vectors, 1, most))
-                     : tiles      ? tile_rows(rows, p.dtype == DType::bf16 ? target.bf16_tile_rows : tile_side)
+                     : tiles      ? tile_rows(rows, factors == DType::bf16 ? target.bf16_tile_rows : tile_side)
                      : tuned != target.tuned_rows.end() ? tuned->second
                                                         : best_rows(rows, most, vectors);
   }

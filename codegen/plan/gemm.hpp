@@ -14,6 +14,8 @@ bool has_gemms(const KernelProgram& program);
 void read_all_packed(KernelProgram& program);
 /// Whether a GEMM sums over one axis besides the batch, or none.
 bool reduces_one_axis(const Kernel& product);
+/// What the factors of a GEMM are rounded to on a target.
+DType factors_on(const Kernel& kernel, const Target& target);
 /// Whether a target computes GEMMs of this operand dtype on its matrix unit, or by dot products, in tiles of 32
 /// columns.
 bool uses_tile_unit(DType dtype, const Target& target);

@@ -116,6 +116,7 @@ std::string print(const Kernel& kernel, const Schedule& s) {
   if (kernel.gemm.columns >= 0) out += " product of " + sizes_of_product(kernel);
   if (kernel.gemm.transposes) out += " transposed";
   if (kernel.gemm.dtype != DType::real) out += fmt::format(" in {}", name_of(kernel.gemm.dtype));
+  if (kernel.gemm.narrows) out += " in bf16 by tile units";
   if (s.vector >= 0) out += fmt::format(" lanes {}", axis(s.vector));
   for (std::size_t a = 0; a < s.tile.size(); ++a)
     if (s.tile[a] > 1) out += fmt::format(" tile {} {}", kernel.axes[a].name, s.tile[a]);

@@ -17,6 +17,18 @@ namespace {
 
 using codegen::Plan;
 
+/// The reals of scratch memory that hold a score for each pair of so many tokens, of an image.
+std::int64_t reals_of_pairs(const Plan& plan, std::int64_t tokens) {
+  std::int64_t reals = 0;
+  for (const codegen::TensorId t : plan.program.tensors.ids()) {
+    const std::vector<Dim>& shape = plan.program.tensors[t].shape;
+    const auto of_tokens = [&](const Dim& d) { return d.known() && d.value() == tokens; };
+    if (plan.buffer_of[t] >= 0 && std::count_if(shape.begin(), shape.end(), of_tokens) == 2)
+      reals += plan.buffers[plan.buffer_of[t]].size;
+  }
+  return reals;
+}
+
 TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
   using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 197 tokens
   const Plan forward = forward_pass(trace<Many>("many"));
@@ -53,6 +65,54 @@ TEST(PlanAttention, GoesByBlocksOfAHeadsQueriesWhoseScoresHaveNoPlaceInMemory) {
     for (const codegen::Kernel& kernel : small.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
 }
 
+/// Of side x side + 1 tokens.
+template <std::int64_t side>
+using Squared = models::Vit<{.image = side * 8, .patch = 8, .width = 192, .heads = 3, .depth = 2}>;
+
+TEST(PlanAttention, OfBf16GoesByLargerBlocksOfWhichNoneTakesMoreOfTheStack) {
+  const auto expect = [](const graph::Graph& declared, std::int64_t tokens) {
+    const Plan forward = forward_pass(declared, codegen::Precision::bf16);
+    EXPECT_EQ(reals_of_pairs(forward, tokens), 0) << print(forward);
+    std::size_t found = 0;
+    for (std::size_t at = 0; at < forward.program.kernels.size(); ++at) {
+      const codegen::Kernel& kernel = forward.program.kernels[at];
+      if (!codegen::attends(kernel)) continue;
+      ++found;
+      for (const auto& [target, schedules] : forward.schedules) {
+        const std::int64_t queries = schedules[at].queries;
+        EXPECT_LE(queries * tokens * 6, 376 << 10) << target;  // scores and, in bf16, probabilities
+        EXPECT_GE(queries, std::min<std::int64_t>(tokens, 12)) << target;
+      }
+    }
+    EXPECT_EQ(found, 1u) << print(forward);
+  };
+  expect(trace<Squared<14>>("some"), 197);
+  expect(trace<Squared<24>>("more"), 577);
+  expect(trace<Squared<45>>("many"), 2026);
+  // Of more keys so few queries would be left that packing them all for each block took longer than the products do.
+  const Plan beyond = forward_pass(trace<Squared<46>>("beyond"), codegen::Precision::bf16);
+  for (const codegen::Kernel& kernel : beyond.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
+}
+
+TEST(PlanAttention, OfInt8IsRoundedToBf16WhereATileUnitTakesThatAndNowhereElse) {
+  const graph::Graph declared = trace<Squared<14>>("some");
+  const Plan int8 = forward_pass(declared, codegen::Precision::int8), fp32 = forward_pass(declared);
+  EXPECT_EQ(reals_of_pairs(int8, 197), 0) << print(int8);
+  const auto blocks = [](const Plan& plan, const std::string& target) {
+    for (std::size_t at = 0; at < plan.program.kernels.size(); ++at)
+      if (codegen::attends(plan.program.kernels[at])) return plan.schedules.at(target)[at].queries;
+    return std::int64_t{0};
+  };
+  for (const auto& [target, schedules] : int8.schedules) {
+    const std::string same = fp32.schedules.contains(target) ? target : "avx512";  // that it differs from in int8 alone
+    if (codegen::find_isa(target)->bf16_tile_rows)
+      EXPECT_GT(blocks(int8, target), blocks(fp32, same)) << target;
+    else
+      EXPECT_EQ(blocks(int8, target), blocks(fp32, same)) << target;
+  }
+  for (const codegen::Kernel& kernel : int8.program.kernels) EXPECT_NE(kernel.gemm.dtype, codegen::DType::bf16);
+}
+
 TEST(PlanAttention, TwoLinearMapsWithANormBetweenThemAreNone) {
   using Wide = models::Vit<{.image = 112, .patch = 8, .width = 192, .heads = 3, .depth = 2}>;
   for (const Plan& plan : {forward_pass(trace<Wide>("wide")), gradients_of(trace<Wide>("wide"))})
@@ -69,18 +129,6 @@ std::vector<const codegen::Kernel*> attention_gradients(const Plan& plan) {
   for (const codegen::Kernel& kernel : plan.program.kernels)
     if (kernel.fused.kind == codegen::Fused::Kind::attention_gradient) found.push_back(&kernel);
   return found;
-}
-
-/// The reals of scratch memory that hold a score for each pair of so many tokens, of an image.
-std::int64_t reals_of_pairs(const Plan& plan, std::int64_t tokens) {
-  std::int64_t reals = 0;
-  for (const codegen::TensorId t : plan.program.tensors.ids()) {
-    const std::vector<Dim>& shape = plan.program.tensors[t].shape;
-    const auto of_tokens = [&](const Dim& d) { return d.known() && d.value() == tokens; };
-    if (plan.buffer_of[t] >= 0 && std::count_if(shape.begin(), shape.end(), of_tokens) == 2)
-      reals += plan.buffers[plan.buffer_of[t]].size;
-  }
-  return reals;
 }
 
 TEST(PlanAttention, BackwardGoesByBlocksOfAHeadsQueriesAndKeepsNothingForEachPairOfTokens) {

@@ -158,7 +158,7 @@ TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
   EXPECT_EQ(said({"--precision", "fp16"}), "vit: --precision is fp32, bf16 or int8, not fp16\n");
   EXPECT_EQ(said({"--isa", "scalar,amx"}), "vit: --isa amx needs --precision bf16 or int8\n");
   EXPECT_EQ(said({"--isa", "scalar,sse", "--precision", "bf16"}),
-            "vit: there is no instruction set sse: choose from scalar, avx2, avx512, avx512_bf16, avx512_vnni, amx, "
+            "vit: there is no instruction set sse: choose from scalar, avx2, avx512, avx512_vnni, avx512_bf16, amx, "
             "neon\n");
   EXPECT_EQ(said({"--isa", "scalar", "--real", "double", "--precision", "bf16"}),
             "vit: --precision bf16 and int8 work with --real float only\n");

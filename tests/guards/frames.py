@@ -1,7 +1,9 @@
-"""Compiles the kernels of a model and holds every function's stack frame to a bound. Of a thread's stack little else is
-used: kernels call no kernels, and what they call in turn takes a few lines.
-Usage: frames.py COMPILER BYTES GENERATOR MODEL PRECISION/ISA..."""
+"""Compiles the kernels of a model and holds what they keep on a thread's stack to a bound: every function's frame, and
+that of attention with the largest of the functions of a block that it calls ("NAME_block"). What others call in turn
+takes a few lines.
+Usage: frames.py COMPILER BYTES GENERATOR MODEL PRECISION/ISA... [--model MODEL PRECISION/ISA...]"""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -9,34 +11,60 @@ import tempfile
 
 
 def frames(compiler, source):
-    """(bytes, function) of every function."""
+    """The bytes of every function."""
     folder, name = os.path.split(source)
     ccache = [path for path in [shutil.which("ccache")] if path]
     subprocess.run([*ccache, compiler, "-std=gnu++20", "-O1", "-fopenmp", "-fstack-usage", "-c", name, "-o", "object.o"],
                    cwd=folder, check=True)
+    sizes = {}
     with open(os.path.join(folder, "object.su"), encoding="utf-8") as file:
         for line in file:
             function, size, kind = line.rstrip("\n").split("\t")
             if kind == "dynamic":  # without a bound
                 sys.exit(f"{function} takes as much of the stack as it likes")
-            yield int(size), function
+            sizes[function] = max(int(size), sizes.get(function, 0))
+    return sizes
 
 
-def main(compiler, most, generator, model, kinds):
+def with_blocks(source, sizes):
+    """To the frame of a function that calls some of a block the largest of theirs is added."""
+    with open(source, encoding="utf-8") as file:
+        text = file.read()
+    calls = {}  # of a function: those of a block
+    for name, body in re.findall(r"^(?:\[\[gnu::noinline\]\] )?static void (\w+)\(.*?\) \{\n(.*?)^\}", text, re.M | re.S):
+        calls[name] = set(re.findall(r"\b(\w+_block\w*)\(", body))
+    named = {re.search(r"(\w+)\(", function).group(1): function for function in sizes if re.search(r"(\w+)\(", function)}
+    for name, blocks in calls.items():
+        called = [sizes[named[block]] for block in blocks if block in named]
+        if name in named and called:
+            sizes[named[name]] += max(called)
+    return sizes
+
+
+def main(compiler, most, generator, kinds):
     failed = 0
-    for kind in kinds:
+    model = None
+    for kind in ["--model", *kinds]:
+        if model == "":
+            model = kind
+            continue
+        if kind == "--model":
+            model = ""
+            continue
         precision, isa = kind.split("/")
         with tempfile.TemporaryDirectory() as folder:
             isas = isa if isa == "scalar" else f"scalar,{isa}"
             subprocess.run([generator, model, "model", "--out", folder, "--precision", precision, "--isa", isas],
                            check=True)
-            size, function = max(frames(compiler, os.path.join(folder, f"model_{isa}.cpp")))
-        print(f"{kind}: at most {size} bytes in {function}")
-        failed |= size > most
+            source = os.path.join(folder, f"model_{isa}.cpp")
+            sizes = with_blocks(source, frames(compiler, source))
+        function = max(sizes, key=sizes.get)
+        print(f"{model} {kind}: at most {sizes[function]} bytes in {function}")
+        failed |= sizes[function] > most
     return failed
 
 
 if __name__ == "__main__":
     if len(sys.argv) < 6:
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], int(sys.argv[2]), *sys.argv[3:5], sys.argv[5:]))
+    sys.exit(main(sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4:]))

@@ -34,4 +34,7 @@ struct WholeNumbers : Module {
 /// Narrow heads, and tokens that are no multiple of anything.
 using SmallVit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
 
+/// Of 257 tokens, so that attention goes by blocks of its queries.
+using BlockVit = models::Vit<{.image = 64, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
+
 }  // namespace tessera::test

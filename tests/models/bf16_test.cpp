@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "block_vit.h"
+#include "block_vit_bf16.h"
 #include "runtime/philox.hpp"
 #include "small_vit_bf16.h"
 #include "tests/models/instruction_sets.hpp"
@@ -19,7 +21,9 @@ namespace {
 const EmittedModel whole_numbers = TESSERA_EMITTED_MODEL(whole_numbers, WHOLE_NUMBERS, "", 0),
                    whole_numbers_bf16 = TESSERA_EMITTED_MODEL(whole_numbers_bf16, WHOLE_NUMBERS_BF16, "", 0),
                    small_vit = TESSERA_EMITTED_MODEL(small_vit, SMALL_VIT, "", 0.001f),
-                   small_vit_bf16 = TESSERA_EMITTED_MODEL(small_vit_bf16, SMALL_VIT_BF16, "", 0.001f);
+                   small_vit_bf16 = TESSERA_EMITTED_MODEL(small_vit_bf16, SMALL_VIT_BF16, "", 0.001f),
+                   block_vit = TESSERA_EMITTED_MODEL(block_vit, BLOCK_VIT, "", 0.001f),
+                   block_vit_bf16 = TESSERA_EMITTED_MODEL(block_vit_bf16, BLOCK_VIT_BF16, "", 0.001f);
 
 /// Ones of both signs among zeros.
 Floats sparse_ones(std::int64_t count, runtime::Random& random) {
@@ -79,15 +83,30 @@ TEST_P(Bf16, VitIsAsNearSinglePrecisionAsRoundedFactorsLetItBe) {
   EXPECT_GT(distance(found.outputs, expected.outputs), 1e-4) << "nothing was rounded";
 }
 
+TEST_P(Bf16, AttentionByBlocksIsAsNear) {
+  EXPECT_LT(BLOCK_VIT_BF16_FORWARD_SCRATCH_BYTES(1), 4 * 3 * 257 * 257) << "scores have a place in memory";
+  const VitRun vit(block_vit_init, BLOCK_VIT_PARAMETER_FLOATS, BLOCK_VIT_IMAGE_FLOATS);
+  const Results found = run(block_vit_bf16, vit.parameters, vit.batch);
+  choose("scalar");
+  const Results expected = run(block_vit, vit.parameters, vit.batch);
+  EXPECT_LE(distance(found.outputs, expected.outputs), 0.008);
+  EXPECT_LE(distance(found.gradients, expected.gradients), 0.015);
+  EXPECT_GT(distance(found.outputs, expected.outputs), 1e-4) << "nothing was rounded";
+}
+
 TEST_P(Bf16, BitsAreThoseOfOneThread) {
-  const VitRun vit;
-  const Results alone = run(small_vit_bf16, vit.parameters, vit.batch);
+  const VitRun vit, blocks(block_vit_init, BLOCK_VIT_PARAMETER_FLOATS, BLOCK_VIT_IMAGE_FLOATS);
+  const Results alone = run(small_vit_bf16, vit.parameters, vit.batch),
+                alone_by_blocks = run(block_vit_bf16, blocks.parameters, blocks.batch);
   for (const int threads : {2, 7}) {
     omp_set_num_threads(threads);
-    const Results together = run(small_vit_bf16, vit.parameters, vit.batch);
+    const Results together = run(small_vit_bf16, vit.parameters, vit.batch),
+                  by_blocks = run(block_vit_bf16, blocks.parameters, blocks.batch);
     EXPECT_TRUE(equal(together.outputs, alone.outputs));
     EXPECT_TRUE(equal(together.gradients, alone.gradients));
     EXPECT_TRUE(equal(together.image_gradients, alone.image_gradients));
+    EXPECT_TRUE(equal(by_blocks.outputs, alone_by_blocks.outputs));
+    EXPECT_TRUE(equal(by_blocks.gradients, alone_by_blocks.gradients));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "block_vit.h"
+#include "block_vit_int8.h"
 #include "runtime/philox.hpp"
 #include "small_layers.h"
 #include "small_layers_int8.h"
@@ -20,7 +22,9 @@ namespace {
 const EmittedModel small_layers = TESSERA_EMITTED_MODEL(small_layers, SMALL_LAYERS, "", 0),
                    small_layers_int8 = TESSERA_EMITTED_MODEL(small_layers_int8, SMALL_LAYERS_INT8, "", 0),
                    small_vit = TESSERA_EMITTED_MODEL(small_vit, SMALL_VIT, "", 0),
-                   small_vit_int8 = TESSERA_EMITTED_MODEL(small_vit_int8, SMALL_VIT_INT8, "", 0);
+                   small_vit_int8 = TESSERA_EMITTED_MODEL(small_vit_int8, SMALL_VIT_INT8, "", 0),
+                   block_vit = TESSERA_EMITTED_MODEL(block_vit, BLOCK_VIT, "", 0),
+                   block_vit_int8 = TESSERA_EMITTED_MODEL(block_vit_int8, BLOCK_VIT_INT8, "", 0);
 
 constexpr int tokens = 37, width = 42, classes = 45, pixels = tokens * width;
 
@@ -167,12 +171,21 @@ TEST_P(Int8, VitIsNearSinglePrecisionAndTrainsInIt) {
   EXPECT_LE(distance(found.image_gradients, expected.image_gradients), 1e-5);
 }
 
+TEST_P(Int8, AttentionByBlocksIsAsNear) {
+  const VitRun vit(block_vit_init, BLOCK_VIT_PARAMETER_FLOATS, BLOCK_VIT_IMAGE_FLOATS);
+  const Results found = run(block_vit_int8, vit.parameters, vit.batch);
+  choose("scalar");
+  EXPECT_LE(distance(found.outputs, run(block_vit, vit.parameters, vit.batch).outputs), 0.03);
+}
+
 TEST_P(Int8, BitsAreThoseOfOneThread) {
-  const VitRun vit;
-  const Results alone = run(small_vit_int8, vit.parameters, vit.batch);
+  const VitRun vit, blocks(block_vit_init, BLOCK_VIT_PARAMETER_FLOATS, BLOCK_VIT_IMAGE_FLOATS);
+  const Results alone = run(small_vit_int8, vit.parameters, vit.batch),
+                alone_by_blocks = run(block_vit_int8, blocks.parameters, blocks.batch);
   for (const int threads : {2, 7}) {
     omp_set_num_threads(threads);
     EXPECT_TRUE(equal(run(small_vit_int8, vit.parameters, vit.batch).outputs, alone.outputs));
+    EXPECT_TRUE(equal(run(block_vit_int8, blocks.parameters, blocks.batch).outputs, alone_by_blocks.outputs));
   }
 }
 

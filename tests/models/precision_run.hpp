@@ -78,11 +78,15 @@ inline double distance(const Floats& found, const Floats& expected) {
   return std::sqrt(difference / size);
 }
 
+/// A ViT's starting values, those of small_vit or of another model, and five images.
 struct VitRun {
-  Floats parameters = Floats(SMALL_VIT_PARAMETER_FLOATS);
-  Batch batch{5, Floats(5 * SMALL_VIT_IMAGE_FLOATS), {3, 1, 4, 1, 5}};
-  VitRun() {
-    EXPECT_EQ(small_vit_init(parameters.data(), 3), SMALL_VIT_OK);
+  Floats parameters;
+  Batch batch;
+  VitRun() : VitRun(small_vit_init, SMALL_VIT_PARAMETER_FLOATS, SMALL_VIT_IMAGE_FLOATS) {}
+  VitRun(int (*init)(float*, std::uint64_t), std::int64_t parameter_floats, std::int64_t image_floats)
+      : parameters(static_cast<std::size_t>(parameter_floats)),
+        batch{5, Floats(static_cast<std::size_t>(5 * image_floats)), {3, 1, 4, 1, 5}} {
+    EXPECT_EQ(init(parameters.data(), 3), 0);
     runtime::Random random(5, 0, 0);
     for (float& pixel : batch.images) pixel = static_cast<float>(random.uniform(-1, 1));
   }

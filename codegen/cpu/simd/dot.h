@@ -1,6 +1,4 @@
 // Products by vdpbf16ps: each lane adds two products of bf16 to a sum.
-static inline void t_configure(std::int64_t) {}
-static inline void t_release() {}
 /// To so many products sums are filled up with zeros.
 [[maybe_unused]] static constexpr std::int64_t t_filled(std::int64_t depth) { return depth; }
 

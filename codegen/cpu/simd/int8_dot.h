@@ -30,8 +30,6 @@ static inline void t_dots(std::int64_t rows, std::int32_t* sums, const int8* lef
   else if constexpr (most > 1)
     t_dots<most - 1>(rows, sums, left, stride, panel, of_columns, depth);
 }
-static inline void t_configure(std::int64_t) {}
-static inline void t_release() {}
 /// sums[row * 32 + column] of a matrix product.
 static inline void t_product(std::int32_t* sums, std::int64_t rows, std::int64_t columns, const int8* left,
                              std::int64_t stride, const int8* panel, std::int64_t depth, const int8*, std::int64_t) {

@@ -72,6 +72,29 @@ static inline void t_transpose(__m512i (&row)[16]) {
   }
 }
 
+/// The same two of factors of single precision, which are rounded on their way.
+[[maybe_unused]] static void t_pack_left(const real* from, std::int64_t across, std::int64_t along, std::int64_t rows,
+                                         std::int64_t depth, bf16* to, std::int64_t stride) {
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t k = 0; k < t_whole(depth); k += lanes) {
+      const int some = static_cast<int>(std::clamp<std::int64_t>(depth - k, 0, lanes));
+      const real* const corner = from + row * across + std::min(k, depth) * along;
+      v_store_bf16(to + row * stride + k, along == 1 ? v_load_n(corner, some) : v_load_strided(corner, along, some));
+    }
+}
+[[maybe_unused]] static void t_pack_right(const real* from, std::int64_t along, std::int64_t columns,
+                                          std::int64_t depth, bf16* panel) {
+  for (std::int64_t k = 0; k < t_whole(depth); k += 2)
+    for (std::int64_t half = 0; half < t_columns; half += lanes, panel += 2 * lanes) {
+      const int wide = static_cast<int>(std::clamp<std::int64_t>(columns - half, 0, lanes));
+      const auto row = [&](std::int64_t at) {
+        const vec x = at < depth && wide ? v_load_n(from + at * along + half, wide) : v_zero();
+        return _mm512_cvtepu16_epi32(v_narrowed(x));
+      };
+      _mm512_storeu_si512(panel, _mm512_or_si512(row(k), _mm512_slli_epi32(row(k + 1), 16)));
+    }
+}
+
 /// Adds a product to `to`, or stores it there.
 [[maybe_unused]] static inline void t_accumulate(bool add, std::int64_t rows, std::int64_t columns, const bf16* left,
                                                  std::int64_t left_stride, const bf16* panel, std::int64_t depth,

@@ -22,11 +22,13 @@ inline codegen::Plan planned(const graph::Graph& graph, codegen::ProgramKind kin
 }
 
 /// As the generator plans the forward pass of a declared model.
-inline codegen::Plan forward_pass(const graph::Graph& declared) {
+inline codegen::Plan forward_pass(const graph::Graph& declared,
+                                  codegen::Precision precision = codegen::Precision::fp32) {
   const graph::Graph outputs = codegen::subgraph(codegen::canonical_order(declared), {"outputs"});
   const graph::Graph primitive = codegen::copy_operands_n_innermost(codegen::simplify(codegen::decompose(outputs)));
-  return codegen::make_plan(codegen::lower(primitive, codegen::ProgramKind::forward),
-                            codegen::targets_of(codegen::Precision::fp32));
+  codegen::KernelProgram program = codegen::lower(primitive, codegen::ProgramKind::forward);
+  program.precision = precision;
+  return codegen::make_plan(std::move(program), codegen::targets_of(precision));
 }
 
 /// As the generator plans the gradients of a declared model, in which probabilities are recomputed.
