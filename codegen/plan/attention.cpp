@@ -530,11 +530,26 @@ std::int64_t bytes_of_copies(const Kernel& mix, const Schedule& s, const Target&
   return 2 * keys * (mix.gemm.narrows ? tile + whole_tiles(mix.axes[mix.gemm.columns].dim.value()) : tile_side);
 }
 
+/// How many queries a block has at best, and how many fit on a thread's stack.
+struct Room {
+  std::int64_t best, most;
+};
+
+/// `reals`: of one query's scores.
+Room room_of(const Kernel& kernel, const Schedule& s, const Target& target, std::int64_t reals) {
+  const auto queries_of = [&](std::int64_t all) { return std::max<std::int64_t>(1, all / reals); };
+  if (kernel.fused.kind == Fused::Kind::attention_gradient)
+    return {queries_of(gradient_block_reals), queries_of(gradient_block_reals)};
+  if (factors_on(kernel, target) == DType::real) return {queries_of(block_reals), queries_of(stack_reals)};
+  const std::int64_t bytes = kernel.gemm.narrows ? 4 : 6;  // of a score, and of its probability where that is beside it
+  const std::int64_t most = queries_of((bf16_stack_bytes - bytes_of_copies(kernel, s, target)) / bytes);
+  return {std::min(most, std::max(bf16_queries, queries_of(bf16_block_reals))), most};
+}
+
 }  // namespace
 
 Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts, const Kernel& kernel,
                             const Target& target) {
-  const bool backward = kernel.fused.kind == Fused::Kind::attention_gradient;
   const Kernel& scores = kernel.fused.part(Fused::Role::scores);
   const std::vector<AttentionAxes> axes = attention_axes(kernel);
   Schedule s = gemm_schedule(program, layouts, kernel, target);
@@ -562,36 +577,27 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
   const auto set = [&](std::int64_t to) {
     for (std::int64_t* rows : tiles) *rows = to;
   };
-  const std::int64_t of_query = reals_of_query(layouts, scores);
-  const auto queries_of = [&](std::int64_t reals) { return std::max<std::int64_t>(1, reals / of_query); };
   const std::int64_t queries = scores.axes[scores.gemm.rows].dim.value();
   const auto parts = [](std::int64_t n, std::int64_t of) { return (n + of - 1) / of; };
-  const bool rounds = !backward && factors_on(kernel, target) == DType::bf16;
-  std::int64_t most = queries_of(backward ? gradient_block_reals : block_reals);
-  std::int64_t fit = backward ? most : queries_of(stack_reals);
-  if (rounds) {
-    const std::int64_t left = bf16_stack_bytes - bytes_of_copies(kernel, s, target);
-    fit = std::max<std::int64_t>(1, left / (of_query * (kernel.gemm.narrows ? 4 : 6)));
-    most = std::min(fit, std::max(bf16_queries, queries_of(bf16_block_reals)));
-  }
-  if (rounds && uses_tile_unit(kernel, target)) {
-    if (most >= queries) {
+  const Room room = room_of(kernel, s, target, reals_of_query(layouts, scores));
+  if (uses_tile_unit(kernel, target)) {
+    if (room.best >= queries) {
       s.queries = queries;
       return s;
     }
     // A tile of any height, of whole passes of the unit where they fit.
     const std::int64_t pass = target.bf16_tile_rows / (target.matrix_unit == MatrixUnit::none ? 3 : 2);
-    s.queries = parts(queries, parts(queries, most));
-    if (fit >= pass) s.queries = std::min(parts(s.queries, pass), fit / pass) * pass;
+    s.queries = parts(queries, parts(queries, room.best));
+    if (room.most >= pass) s.queries = std::min(parts(s.queries, pass), room.most / pass) * pass;
     std::int64_t rows = std::min(s.queries, target.bf16_tile_rows);
     while (s.queries % rows) --rows;
     set(rows);
     return s;
   }
-  if (unit() > most)
+  if (unit() > room.best)
     set(**std::min_element(tiles.begin(), tiles.end(), [](const auto* a, const auto* b) { return *a < *b; }));
   // Of images so large that a few queries' scores fill a thread's stack, fewer rows yet.
-  if (unit() > fit) set(fit);
+  if (unit() > room.most) set(room.most);
   if (blocks_keys(kernel)) {
     // Whole tiles of keys as well: of those that they are the columns of, and of those that they are the rows of.
     std::int64_t columns = 1;
@@ -601,8 +607,8 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
     for (std::int64_t* rows : {&s.fused[2].tile[axes[2].keys], &s.tile[axes.back().keys]})
       while (s.keys % *rows) --*rows;
   }
-  s.queries = std::min(queries, parts(parts(queries, parts(queries, most)), unit()) * unit());
-  if (rounds) s.queries = std::min(s.queries, std::max<std::int64_t>(1, fit / unit()) * unit());
+  s.queries = std::min(queries, parts(parts(queries, parts(queries, room.best)), unit()) * unit());
+  if (factors_on(kernel, target) == DType::bf16) s.queries = std::min(s.queries, room.most / unit() * unit());
   return s;
 }
 
