@@ -1,7 +1,7 @@
 """Compiles the kernels of a model and holds what they keep on a thread's stack to a bound: every function's frame, and
 that of attention with the largest of the functions of a block that it calls ("NAME_block"). What others call in turn
 takes a few lines.
-Usage: frames.py COMPILER BYTES GENERATOR MODEL PRECISION/ISA... [--model MODEL PRECISION/ISA...]"""
+Usage: frames.py COMPILER BYTES GENERATOR MODEL PRECISION/ISA... [MODEL PRECISION/ISA...]"""
 import os
 import re
 import shutil
@@ -41,17 +41,13 @@ def with_blocks(source, sizes):
     return sizes
 
 
-def main(compiler, most, generator, kinds):
+def main(compiler, most, generator, words):
     failed = 0
-    model = None
-    for kind in ["--model", *kinds]:
-        if model == "":
-            model = kind
+    for word in words:
+        if "/" not in word:
+            model = word
             continue
-        if kind == "--model":
-            model = ""
-            continue
-        precision, isa = kind.split("/")
+        precision, isa = word.split("/")
         with tempfile.TemporaryDirectory() as folder:
             isas = isa if isa == "scalar" else f"scalar,{isa}"
             subprocess.run([generator, model, "model", "--out", folder, "--precision", precision, "--isa", isas],
@@ -59,7 +55,7 @@ def main(compiler, most, generator, kinds):
             source = os.path.join(folder, f"model_{isa}.cpp")
             sizes = with_blocks(source, frames(compiler, source))
         function = max(sizes, key=sizes.get)
-        print(f"{model} {kind}: at most {sizes[function]} bytes in {function}")
+        print(f"{model} {word}: at most {sizes[function]} bytes in {function}")
         failed |= sizes[function] > most
     return failed
 
