@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,15 @@ struct BoundModule {
   const char* listed;
 };
 inline thread_local std::vector<BoundModule> bound_modules;
+
+/// All that were bound, for those who look for a declaration's lines. The DSL's own are those below this file's folder.
+inline std::vector<graph::Module> modules_of_declaration() {
+  const std::string_view here = __FILE__, folder = here.substr(0, here.rfind('/') + 1);
+  std::vector<graph::Module> modules;
+  for (const BoundModule& m : bound_modules)
+    modules.push_back({m.path, m.name, m.file, m.line, std::string_view(m.file).substr(0, folder.size()) == folder});
+  return modules;
+}
 
 /// Not by std::less: <functional> has a std::bind, which a call of bind with a string would find.
 inline bool lies_before(const void* a, const void* b) {

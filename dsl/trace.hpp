@@ -318,6 +318,7 @@ graph::Graph trace(std::string name) {
         using Targets = TensorOf<typename Outputs::dims>;
         add_loss("training_loss", cross_entropy(outputs, Targets(builder.input("targets", Targets::shape.dims()))));
       }
+      g.modules = detail::modules_of_declaration();
     }
   }
   return g;

@@ -4,6 +4,8 @@
 
 #include <range/v3/algorithm/any_of.hpp>
 
+#include "codegen/kernels/query.hpp"
+
 namespace tessera::codegen::cpu {
 
 namespace {
@@ -64,6 +66,7 @@ void finish(const Values& v, Emitted& e, const std::set<std::string>& called) {
     e.function.parameters.push_back({(a.written ? "" : "const ") + type, a.name});
   }
   e.arguments = v.arguments;
+  e.function.declared = declared_at(v.plan.program, v.kernel);
   e.function.comment = describe(v);
   std::set<std::string> names = known_names();
   names.insert("partial");

@@ -10,6 +10,7 @@
 
 #include "codegen/cuda/emitter.hpp"
 #include "codegen/error.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cuda {
@@ -129,6 +130,7 @@ void Emitter::finish(Emitted& e, Block body, const std::string& how, bool partia
   for (std::size_t a = 0; a < kernel.axes.size(); ++a)
     axes += fmt::format("{}{} < {}{}", a ? ", " : "", kernel.axes[a].name, to_string(kernel.axes[a].dim),
                         kernel.axes[a].inner ? (kernel.anchor == Anchor::row ? " (row)" : " (summed)") : "");
+  e.function.declared = declared_at(plan.program, kernel);
   e.function.comment = {axes + (axes.empty() ? "" : "; ") + how};
   e.function.body = std::move(body);
   if (!e.shared_bytes) e.shared_bytes = integer(0);

@@ -14,6 +14,7 @@ namespace {
 class Numbered {
  public:
   void run(tree::Function& f) {
+    f.declared.clear();
     f.comment.clear();
     for (tree::Parameter& p : f.parameters) declare(p.name);
     block(f.body);
@@ -78,6 +79,7 @@ std::string FunctionTable::place(tree::Function f, const std::string& suffix) {
   const std::string given = f.name;
   tree::Function unnamed = f;
   unnamed.name = "@";
+  unnamed.declared.clear();
   std::vector<std::string> keys;
   if (share_ == Share::all)
     keys = {text_up_to_names(std::move(unnamed))};

@@ -10,6 +10,7 @@
 #include "codegen/emit/contract.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/summary.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/passes/flops.hpp"
 #include "codegen/passes/op.hpp"
 
@@ -73,6 +74,7 @@ p, .dim { color: var(--dim); }
 summary { cursor: pointer; }
 code, pre, .shape { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 12.5px; }
 pre { line-height: 1.35; overflow-x: auto; background: var(--code); padding: 0.8rem; margin: 0.3rem 0 0.8rem; max-height: 32rem; }
+p code { color: var(--ink); overflow-wrap: anywhere; }
 .facts { display: flex; flex-wrap: wrap; gap: 0.4rem 2.2rem; margin: 0.8rem 0; }
 .facts b { display: block; font-size: 1.15rem; font-variant-numeric: tabular-nums; }
 details.module { border: 1px solid var(--line); border-radius: 6px; margin: 0.35rem 0; padding: 0.25rem 0.7rem; }
@@ -278,11 +280,13 @@ class ProgramPage {
     if (s.vector >= 0) schedule.push_back(fmt::format("lanes over {}", axis(s.vector)));
     for (std::size_t a = 0; a < s.tile.size(); ++a)
       if (s.tile[a] > 1) schedule.push_back(fmt::format("tile {} {}", k.axes[a].name, s.tile[a]));
+    const std::string line = declared_at(p_, k);
     return fmt::format(
         "<details class=\"kernel\"><summary><span class=\"dim\">{}</span><b>{}</b><span class=\"shape\">{}</span><span "
-        "class=\"cost\">{}{}</span></summary>\n<p>made of: {}{}</p>\n{}</details>\n",
+        "class=\"cost\">{}{}</span></summary>\n{}<p>made of: {}{}</p>\n{}</details>\n",
         count_++, escaped(k.name), escaped(results), work > 0 ? rounded(work) + " FLOPs" : "",
-        fmt::format("<!--time {} {}-->", p_.name, k.name), escaped(fused(k)),
+        fmt::format("<!--time {} {}-->", p_.name, k.name),
+        line.empty() ? "" : "<p><code>" + escaped(line) + "</code></p>\n", escaped(fused(k)),
         schedule.empty() ? "" : fmt::format("; {}", fmt::join(schedule, ", ")),
         text.empty() ? "<p>No function of its own: it runs within another kernel.</p>\n"
                      : "<pre>" + escaped(text) + "</pre>\n");

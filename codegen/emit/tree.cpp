@@ -560,6 +560,7 @@ void check(const Function& function, const std::set<std::string>& known) { Check
 
 std::string print(const Function& f) {
   Printer p;
+  if (!f.declared.empty()) p.line("// " + f.declared);
   for (const std::string& c : f.comment) p.line("// " + c);
   p.list((f.noinline ? "[[gnu::noinline]] " : "") + head(f), parameter_texts(f), ") {");
   p.depth = 1;

@@ -106,6 +106,7 @@ Statement give(Expr value);
 Statement blank();
 
 struct Function {
+  std::string declared{};            ///< of a kernel: the line of the declaration, above the comment; ""
   std::vector<std::string> comment;  ///< lines
   std::string returns = "void";
   std::string linkage = "static";  ///< empty for external

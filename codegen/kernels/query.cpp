@@ -5,6 +5,8 @@
 #include <range/v3/algorithm/count_if.hpp>
 #include <range/v3/algorithm/find_if.hpp>
 
+#include "codegen/passes/op.hpp"
+
 namespace tessera::codegen {
 
 namespace {
@@ -117,6 +119,28 @@ void remove_dead_expressions(Kernel& k) {
     if (s.reduces) s.value = number.at(s.value);
     for (Step::Store& store : s.stores) store.value = number.at(store.value);
   }
+}
+
+std::string declared_at(const KernelProgram& program, const Kernel& k) {
+  constexpr std::size_t most = 117;  // and "// " before
+  const graph::Line* found = nullptr;
+  int least = 0;
+  for (const NodeId id : k.nodes) {
+    const graph::Node& n = program.graph[id];
+    if (n.line == graph::none) continue;
+    const graph::Line& line = program.graph.lines[static_cast<std::size_t>(n.line)];
+    const int order = 2 * (n.op == graph::Op::einsum ? 0 : is_reduction(n.op) ? 1 : 2) + line.text.empty();
+    if (found && order >= least) continue;
+    found = &line;
+    least = order;
+  }
+  if (!found) return "";
+  std::string text = found->module + ", " + found->file + (found->text.empty() ? "" : ": ") + found->text;
+  if (text.size() <= most) return text;
+  text.resize(most - 3);
+  while ((static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();  // within a character of UTF-8
+  if (static_cast<unsigned char>(text.back()) & 0x80) text.pop_back();
+  return text + "...";
 }
 
 bool sums_operand(const Kernel& gemm, const Access& operand, int across, const std::vector<int>& depth,

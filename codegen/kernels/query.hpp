@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string>
 #include <vector>
 
 #include "codegen/kernels/kernel.hpp"
@@ -50,6 +51,10 @@ bool sums_rows(const Kernel& k, const Step& step);
 /// Whether the layers of `region` count the slots of `t`: those of its own region, or of the one whose gradient it
 /// computes. Every other kernel reads the same slot in each of its layers, as what reads the carry that a stack leaves.
 bool counts_slots_of(const KernelProgram& program, int region, const Tensor& t);
+
+/// The line of the declaration that a kernel comes from, "VitBlock, vit_parts.hpp: x + attn(norm1(x))": that of its
+/// product, else of its reduction, else of the first node that has one; "" where none has. Cut to what a comment holds.
+std::string declared_at(const KernelProgram& program, const Kernel& k);
 
 /// Takes out expressions that no step needs.
 void remove_dead_expressions(Kernel& k);

@@ -72,7 +72,7 @@ class Sinking {
     const int axis = slice.axes[0];
     const auto d = static_cast<std::size_t>(axis);
     if (x.region != slice.region) return graph::none;
-    b_->path = x.path;
+    b_->stand_for(x);
     const auto sliced = [&](std::initializer_list<std::size_t> operands, int along) {
       for (std::size_t k : operands) x.operands[k] = part(x.operands[k], slice, along);
       x.shape[d] = slice.shape[d];

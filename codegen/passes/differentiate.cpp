@@ -109,7 +109,7 @@ class Differentiator {
   /// Recording goes on in `in`, on behalf of a forward node.
   void stand(int in, NodeId id) {
     b_.region = in;
-    b_.path = graph_[id].path;
+    b_.stand_for(graph_[id]);
   }
 
   NodeId zeros(const std::vector<Dim>& shape) {
@@ -228,6 +228,7 @@ class Differentiator {
     }
 
     b_.path = forward.path;
+    b_.line = graph::none;
     const int mirror = b_.begin_region(forward.path, forward.count, !forward.reversed, r);
     std::vector<NodeId> carries;
     for (NodeId g : initial) carries.push_back(b_.carry(g));
@@ -246,6 +247,7 @@ class Differentiator {
     }
     b_.region = mirror;
     b_.path = forward.path;
+    b_.line = graph::none;
     const std::vector<NodeId> results = b_.end_region(yields);
 
     for (std::size_t i = 0; i < flowing.size(); ++i) {

@@ -77,8 +77,8 @@ std::string unlisted_field(const Node& n) {
   const auto lists = [&](auto... attributes) { return (ranges::contains(row_of(n.op).attributes, attributes) || ...); };
   using enum Attribute;
   // Every field by name: one more does not compile until it has its line.
-  const auto& [op, type, region, operands, shape, path, name_, axes_, offset_, stride, dilation, value_, dim_, letters_,
-               rearrangement_, data_, init_, decay, trained] = n;
+  const auto& [op, type, region, operands, shape, path, line, name_, axes_, offset_, stride, dilation, value_, dim_,
+               letters_, rearrangement_, data_, init_, decay, trained] = n;
   if (type != graph::Type::real && !lists(integers) && row_of(op).types != OperandTypes::as_result) return "type";
   if (!name_.empty() && !lists(name)) return "name";
   if (!axes_.empty() && !lists(axes, axis)) return "axes";
@@ -99,6 +99,7 @@ std::string unlisted_field(const Node& n) {
   static_cast<void>(operands);
   static_cast<void>(shape);
   static_cast<void>(path);
+  static_cast<void>(line);
   return "";
 }
 

@@ -1,9 +1,11 @@
 #include "codegen/passes/pipeline.hpp"
 
 #include <range/v3/algorithm/contains.hpp>
+#include <utility>
 
 #include "codegen/passes/canonical_order.hpp"
 #include "codegen/passes/dead_slices.hpp"
+#include "codegen/passes/declaration_lines.hpp"
 #include "codegen/passes/decompose.hpp"
 #include "codegen/passes/differentiate.hpp"
 #include "codegen/passes/gemm_operands.hpp"
@@ -42,7 +44,10 @@ bool has_loss(const graph::Graph& declared) {
 }
 
 std::vector<GraphPass> declaration_passes() {
-  return {{"canonical_order", "nodes in an order that depends on what they compute only", always,
+  return {{"declaration_lines", "nodes get the lines of the declaration that they come from",
+           [](const graph::Graph& g) { return !g.modules.empty(); },
+           [](graph::Graph& g) { g = with_declaration_lines(std::move(g)); }},
+          {"canonical_order", "nodes in an order that depends on what they compute only", always,
            [](graph::Graph& g) { g = canonical_order(g); }, true}};
 }
 

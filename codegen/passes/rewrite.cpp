@@ -60,7 +60,7 @@ std::vector<bool> live(const Graph& graph) {
 }  // namespace
 
 Graph rewrite(const Graph& graph, const Rule& rule) {
-  Graph result{graph.name, graph.recipe, {}, graph.regions, graph.outputs, graph.losses};
+  Graph result{graph.name, graph.recipe, {}, graph.regions, graph.outputs, graph.losses, graph.modules, graph.lines};
   result.nodes.reserve(graph.nodes.size());
   std::vector<NodeId> map(graph.nodes.size(), graph::none);
   Builder builder(result);
@@ -68,7 +68,7 @@ Graph rewrite(const Graph& graph, const Rule& rule) {
     Node node = graph.nodes[i];
     for (NodeId& o : node.operands) o = map[at(o)];
     builder.region = node.region;
-    builder.path = node.path;
+    builder.stand_for(node);
     map[i] = rule(builder, node, static_cast<NodeId>(i));
   }
   renumber(result, map);

@@ -32,13 +32,14 @@ bool worth_keeping(Op op) { return is_elementwise(op) || op == Op::einsum || is_
 std::string ValueNumbering::key(NodeId id) const {
   const Node& n = graph_[id];
   // Every field by name: one more does not compile until it is a part of the key, or is said not to be.
-  const auto& [op, type, region, read, shape, path, name, axes, offset, stride, dilation, value, dim, letters,
+  const auto& [op, type, region, read, shape, path, line, name, axes, offset, stride, dilation, value, dim, letters,
                rearrangement, data, init, decay, trained] = n;
   static_cast<void>(region);  // compared where a representative is looked for
   static_cast<void>(path);    // names alone differ
-  static_cast<void>(type);    // follows from op and operands, or from an input's name
-  static_cast<void>(data);    // no two tables are one
-  static_cast<void>(init);    // of a parameter, which its name tells apart
+  static_cast<void>(line);
+  static_cast<void>(type);  // follows from op and operands, or from an input's name
+  static_cast<void>(data);  // no two tables are one
+  static_cast<void>(init);  // of a parameter, which its name tells apart
   static_cast<void>(decay);
   static_cast<void>(trained);
   const bool unique = op == Op::table || op == Op::carry || op == Op::copy;

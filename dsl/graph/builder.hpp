@@ -22,8 +22,15 @@ class Builder {
 
   int region = 0;                                   ///< where the next node goes
   std::string path;                                 ///< which module the next node belongs to
+  int line = none;                                  ///< from which line it comes
   bool freezes = false;                             ///< the next parameters get no gradient
   std::vector<std::pair<NodeId, NodeId>> assigned;  ///< parameters and their new values
+
+  /// The next nodes are made on behalf of another one.
+  void stand_for(const Node& n) {
+    path = n.path;
+    line = n.line;
+  }
 
   // Leaves
   NodeId input(std::string name, std::vector<Dim> shape, Type type = Type::real) {
@@ -260,6 +267,7 @@ class Builder {
     n.shape = std::move(shape);
     n.region = region;
     n.path = path;
+    n.line = line;
     return n;
   }
   static Node with_steps(Node n, int axis, std::int64_t offset, std::int64_t stride, std::int64_t dilation) {

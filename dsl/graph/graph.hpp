@@ -100,7 +100,8 @@ struct Node {
   std::vector<NodeId> operands;
   std::vector<Dim> shape;
   std::string
-      path;  ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
+      path;         ///< the module that recorded it, in checkpoint spelling: "blocks.{}.mlp.0"; empty: the model itself
+  int line = none;  ///< of Graph::lines, from which it comes; none: nobody has looked, or it is of no module
   std::string name;  ///< of an input, parameter or table
   std::vector<int> axes;
   std::int64_t offset = 0;  ///< of a slice, unfold, fold; of dropout and keep: which dropout of the model, so that each
@@ -125,6 +126,21 @@ struct Region {
   bool reversed = false;  ///< layers run from the last to the first
   std::vector<NodeId> carries;  ///< carry nodes, inside the region
   std::vector<NodeId> yields;   ///< same length: what each layer hands to the next, inside the region
+};
+
+/// A struct of the declaration with TESSERA_MEMBERS: a module, or a part of one, whose path it has.
+struct Module {
+  std::string path;  ///< as nodes have it
+  std::string name;  ///< the struct's
+  std::string file;  ///< where its TESSERA_MEMBERS stands, and on which line
+  int line = 0;
+  bool library = false;  ///< one of the DSL's own, as Linear: who calls it has declared something
+};
+
+/// A line of the declaration.
+struct Line {
+  std::string module, file;  ///< the struct in which it stands, and its file's name without folders
+  std::string text;          ///< empty: one of those of the struct, and nobody knows which
 };
 
 /// What leaves the graph. A buffer's new value goes the way of gradients: it lies among them in the buffer's place.
@@ -167,6 +183,8 @@ struct Graph {
   std::vector<Region> regions{Region{}};
   std::vector<Output> outputs;
   std::vector<std::string> losses;  ///< names of the numbers of the output "losses"
+  std::vector<Module> modules;      ///< of the declaration
+  std::vector<Line> lines;          ///< from which nodes come
 
   const Node& operator[](NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
   Node& operator[](NodeId id) { return nodes[static_cast<std::size_t>(id)]; }

@@ -801,6 +801,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 // Those with tiles of sums stay functions: a caller's values would take registers that the sums need.
 
+// CifarVit, vit_cifar.hpp
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -816,6 +817,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
 [[gnu::noinline]] static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
                                                   const real* rearrange, const real* patch_embed_bias,
@@ -841,6 +843,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B, i < 1, d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
@@ -850,6 +853,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward(
@@ -899,6 +903,7 @@ static void transformer_blocks_norm1_forward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_attention_forward(
@@ -930,6 +935,7 @@ static void transformer_blocks_norm1_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_copy_forward(const real* transformer_blocks_attention_add,
@@ -940,6 +946,7 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]] static void transformer_blocks_attention_scores_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -979,6 +986,7 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_softmax_forward_block(const std::int64_t begin, const std::int64_t end,
                                                                real* transformer_blocks_attention_einsum,
@@ -1017,6 +1025,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_weighted_values_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -1043,6 +1052,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -1066,6 +1076,7 @@ static void transformer_blocks_attention_weighted_values_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_attention_out_proj_forward(
@@ -1093,6 +1104,7 @@ static void transformer_blocks_attention_weighted_values_forward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_attention_out_proj_add_forward(
     const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
@@ -1152,6 +1164,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward(
     const Team& team, real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear1_weight_packed,
@@ -1185,6 +1198,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_forward(
     const Team& team, real* transformer_blocks_carry_next, const real* transformer_blocks_ffn_linear2_weight_packed,
@@ -1214,6 +1228,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_scores_forward(
@@ -1244,6 +1259,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_softmax_forward(const real* transformer_blocks_5_attention_einsum,
                                                            real* transformer_blocks_5_attention_divide) {
@@ -1272,6 +1288,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_5_attention_weighted_values_forward(
     real* transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_attention_divide,
@@ -1289,6 +1306,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
 // for 3 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_out_proj_forward(
@@ -1311,6 +1329,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_attention_out_proj_add_forward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -1348,6 +1367,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_forward(
     const Team& team, real* transformer_blocks_5_ffn_gelu, const real* transformer_blocks_5_ffn_linear1_weight_packed,
@@ -1375,6 +1395,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_forward(
@@ -1394,6 +1415,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -1427,6 +1449,7 @@ static void transformer_blocks_5_ffn_linear2_add_forward(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -1485,6 +1508,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
 [[gnu::noinline]] static void patch_embed_forward_train(
     const std::int64_t image, real* transformer_blocks_carry, const real* patch_embed_weight_packed,
@@ -1518,6 +1542,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256; lanes along d
 static void multiply_forward(const std::int64_t image, const real* cls_token, const real* pos_embed,
                              const std::int32_t* random, real* transformer_blocks_carry) {
@@ -1528,6 +1553,7 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_train(
@@ -1585,6 +1611,7 @@ static void transformer_blocks_norm1_forward_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_softmax_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
@@ -1638,6 +1665,7 @@ static void transformer_blocks_attention_softmax_forward_block_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_weighted_values_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -1661,6 +1689,7 @@ static void transformer_blocks_attention_softmax_forward_block_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_attention_add,
@@ -1686,6 +1715,7 @@ static void transformer_blocks_attention_weighted_values_forward_train(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_attention_out_proj_add_forward_train(
     const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
@@ -1752,6 +1782,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_ffn_multiply,
@@ -1792,6 +1823,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_carry_next,
@@ -1829,6 +1861,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_5_norm1_backward(
     const real* transformer_blocks_carry_next, real* transformer_blocks_5_norm1_rsqrt,
@@ -1887,6 +1920,7 @@ static void transformer_blocks_5_norm1_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_backward(
     const std::int64_t image, const real* transformer_blocks_5_attention_einsum,
@@ -1925,6 +1959,7 @@ static void transformer_blocks_5_attention_backward(
   }
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_attention_out_proj_backward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -1970,6 +2005,7 @@ static void transformer_blocks_5_attention_out_proj_backward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward(
     const Team& team, const std::int64_t image, real* transformer_blocks_5_ffn_gelu,
@@ -2005,6 +2041,7 @@ static void transformer_blocks_5_attention_out_proj_backward(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward_train(
     const std::int64_t image, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -2085,6 +2122,7 @@ static void softmax_backward(const std::int64_t batch, const real* outputs, real
   });
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, d < D=256, classes < CLASSES=10 (summed); lanes along d
 static void head_backward(const real* d_multiply, const real* head_weight, real* d_head_einsum) {
   for (std::int64_t d = 0; d < 256; d += 64) {
@@ -2096,6 +2134,7 @@ static void head_backward(const real* d_multiply, const real* head_weight, real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void norm_backward(const std::int64_t image, const real* d_head_einsum, const real* norm_weight,
                           const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
@@ -2121,6 +2160,7 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_backward(
     const Team& team, const std::int64_t image, real* d_transformer_blocks_5_ffn_multiply_2,
@@ -2151,6 +2191,7 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_norm2_backward(
     const real* d_transformer_blocks_5_ffn_linear1_einsum, const real* transformer_blocks_5_norm2_weight,
@@ -2177,6 +2218,7 @@ static void transformer_blocks_5_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_copy_backward(const real* transformer_blocks_5_attention_add,
@@ -2187,6 +2229,7 @@ static void transformer_blocks_5_attention_copy_backward(const real* transformer
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_value_backward(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                           const real* d_transformer_blocks_5_attention_copy_2,
@@ -2213,6 +2256,7 @@ static void transformer_blocks_5_attention_value_backward(const real* d_transfor
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_multiply_backward(
     const std::int64_t image, const real* d_transformer_blocks_5_attention_einsum, const std::int32_t* random,
@@ -2237,6 +2281,7 @@ static void transformer_blocks_5_attention_multiply_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_5_attention_query_backward(
     real* d_transformer_blocks_5_attention_rearrange, const real* d_transformer_blocks_5_attention_multiply,
@@ -2254,6 +2299,7 @@ static void transformer_blocks_5_attention_multiply_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_key_backward(const real* d_transformer_blocks_5_attention_multiply,
                                                         const real* transformer_blocks_5_attention_add,
@@ -2289,6 +2335,7 @@ static void transformer_blocks_5_attention_copy_of_broadcast_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_in_proj_backward(
@@ -2317,6 +2364,7 @@ static void transformer_blocks_5_attention_copy_of_broadcast_backward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_multiply_backward(
@@ -2402,6 +2450,7 @@ static void divide_forward_train(const std::int64_t batch, const real* divide_fo
   v_store_n(loss, t0, 1);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void head_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply,
                                        real* partial) {
@@ -2419,6 +2468,7 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   });
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias, const real* partial) {
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
@@ -2431,6 +2481,7 @@ static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias,
   });
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
 static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
                                  real* gradient_head_weight, const real* d_multiply, const real* norm_add) {
@@ -2452,6 +2503,7 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
@@ -2471,6 +2523,7 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 13 kernels of the plan, of which this is the first
 static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_weight, const real* partial) {
@@ -2484,6 +2537,7 @@ static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_wei
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 5 kernels of the plan, of which this is the first
 static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
@@ -2502,6 +2556,7 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // d < D=256, m < M=512, b < B (summed), i < 1 (summed); lanes along m
 static void transformer_blocks_5_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2528,6 +2583,7 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
 static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
     const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply_2, real* partial) {
@@ -2545,6 +2601,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
 static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
     const Group& group, real* gradient_transformer_blocks_5_ffn_linear1_bias, const real* partial) {
@@ -2558,6 +2615,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear1_weight_gradient(
@@ -2585,6 +2643,7 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_weight_gradient(
@@ -2602,6 +2661,7 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_weight_gradient_partial(
@@ -2624,6 +2684,7 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2645,6 +2706,7 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256; lanes along d
 static void transformer_blocks_ffn_backward(const std::int64_t image, const std::int64_t layer,
                                             const real* d_transformer_blocks_carry, const std::int32_t* random,
@@ -2658,6 +2720,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* d_transformer_blocks_ffn_linear2_copy,
@@ -2699,6 +2762,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_backward(
@@ -2725,6 +2789,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward(
@@ -2777,6 +2842,7 @@ static void transformer_blocks_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_value_backward(
     const Team& team, real* d_transformer_blocks_attention_rearrange,
@@ -2805,6 +2871,7 @@ static void transformer_blocks_norm2_backward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]] static void transformer_blocks_attention_probabilities_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2844,6 +2911,7 @@ static void transformer_blocks_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_multiply_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
@@ -2879,6 +2947,7 @@ static void transformer_blocks_attention_multiply_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_query_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2902,6 +2971,7 @@ static void transformer_blocks_attention_multiply_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_query_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer,
@@ -2928,6 +2998,7 @@ static void transformer_blocks_attention_query_backward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_key_backward(
     const Team& team, real* d_transformer_blocks_attention_rearrange,
@@ -2956,6 +3027,7 @@ static void transformer_blocks_attention_query_backward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_ffn_multiply,
@@ -2971,6 +3043,7 @@ static void transformer_blocks_ffn_linear2_weight_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
 static void transformer_blocks_ffn_linear1_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2986,6 +3059,7 @@ static void transformer_blocks_ffn_linear1_weight_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
 static void transformer_blocks_attention_out_proj_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_add,
@@ -3001,6 +3075,7 @@ static void transformer_blocks_attention_out_proj_weight_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, n < N+1=65, d < D=256; lanes along d
 static void multiply_backward(const std::int64_t image, const real* d_transformer_blocks_carry_next,
                               const std::int32_t* random, real* d_multiply_2) {
@@ -3013,6 +3088,7 @@ static void multiply_backward(const std::int64_t image, const real* d_transforme
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B (summed), n < D*N+D=16640; lanes along n
 static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
                                         real* partial) {
@@ -3030,6 +3106,7 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B (summed), n < D*N+D=16640; lanes along n
 static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, const real* partial) {
   for (std::int64_t n = 0; n < 16640; n += 8) {
@@ -3052,6 +3129,7 @@ static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embe
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
 static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
                                         const real* d_multiply_2, real* gradient_patch_embed_bias,
@@ -3069,6 +3147,7 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
   for (std::int64_t d = 0; d < 256; d += 8) v_store(gradient_cls_token + d, v_load(d_reduce_sum_2 + d));
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_softmax_forward_block_input_gradient(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -3111,6 +3190,7 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_input_gradient(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -3133,6 +3213,7 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_input_gradient(
     const Team& team, real* transformer_blocks_ffn_linear1_add, real* transformer_blocks_ffn_gelu,
@@ -3170,6 +3251,7 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -3214,6 +3296,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
     const Team& team, real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient,
@@ -3245,6 +3328,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -3285,6 +3369,7 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
                                          const real* norm_rsqrt, real* d_norm_multiply) {
@@ -3306,6 +3391,7 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
     const Team& team, real* d_transformer_blocks_5_ffn_multiply,
@@ -3328,6 +3414,7 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_multiply_backward_input_gradient(
     const real* d_transformer_blocks_5_attention_einsum, const real* transformer_blocks_5_attention_divide,
@@ -3368,6 +3455,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_backward_input_gradient(
     const Team& team, real* d_transformer_blocks_ffn_multiply, const real* transformer_blocks_ffn_linear1_add,
@@ -3403,6 +3491,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward_input_gradient(
@@ -3451,6 +3540,7 @@ static void transformer_blocks_norm2_backward_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_multiply_backward_block_input_gradient(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -3482,6 +3572,7 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_query_backward_input_gradient(
     const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
@@ -3507,6 +3598,7 @@ static void transformer_blocks_attention_query_backward_input_gradient(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
 [[gnu::noinline]] static void patch_embed_backward(real* d_patch_embed_einsum,
                                                    const real* patch_embed_weight_packed_transposed,
@@ -3530,6 +3622,7 @@ static void transformer_blocks_attention_query_backward_input_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B, c < C=3, gh < GH=8, p < P=4, gw < GW=8, p2 < P=4; lanes along p2
 static void images_gradient(const real* d_patch_embed_einsum, real* gradient_images) {
   for (std::int64_t c = 0; c < 3; ++c) {
@@ -3576,6 +3669,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
 [[gnu::noinline]] static void patch_embed_forward_inspect(
     real* patch_embed_einsum, const real* patch_embed_weight_packed, const real* rearrange) {
@@ -3596,6 +3690,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64 (row), d < D=256 (row); lanes along d
 static void patch_embed_add_forward(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
                                     const real* pos_embed, real* concat) {
@@ -3617,6 +3712,7 @@ static void patch_embed_add_forward(const real* patch_embed_einsum, const real* 
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_inspect(
@@ -3669,6 +3765,7 @@ static void transformer_blocks_norm1_forward_inspect(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row); lanes along k
 static void transformer_blocks_attention_multiply_forward(const real* transformer_blocks_attention_rearrange,
                                                           real* magnitude_3) {
@@ -3685,6 +3782,7 @@ static void transformer_blocks_attention_multiply_forward(const real* transforme
   v_store_n(magnitude_3, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void transformer_blocks_norm1_multiply_forward(
     const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
@@ -3722,6 +3820,7 @@ static void transformer_blocks_norm1_multiply_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_inspect(
     const Team& team, real* transformer_blocks_ffn_linear1_einsum,
@@ -3746,6 +3845,7 @@ static void transformer_blocks_norm1_multiply_forward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65 (row), m < M=512 (row); lanes along m
 static void transformer_blocks_ffn_linear1_multiply_forward(
     const real* transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_ffn_linear1_bias,
@@ -3775,6 +3875,7 @@ static void transformer_blocks_ffn_linear1_multiply_forward(
   }
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void transformer_blocks_norm2_multiply_forward(
     const real* transformer_blocks_norm2_maximum, const real* transformer_blocks_ffn_linear2_einsum,
@@ -3810,6 +3911,7 @@ static void transformer_blocks_norm2_multiply_forward(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
   Accumulators<4> sum0 = v_zero();
@@ -3827,6 +3929,7 @@ static void norm_forward(const real* concat, const real* norm_maximum, real* mag
   v_store_n(magnitude_11, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -3845,6 +3948,7 @@ static void head_forward_inspect(const real* norm_add, const real* head_weight, 
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void head_multiply_forward(const real* head_einsum, const real* head_bias, real* magnitude_12) {
   vec sum0 = v_zero();

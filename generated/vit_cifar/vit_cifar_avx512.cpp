@@ -787,6 +787,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 // ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 // Those with tiles of sums stay functions: a caller's values would take registers that the sums need.
 
+// CifarVit, vit_cifar.hpp
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4; lanes along p2
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -802,6 +803,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
 [[gnu::noinline]] static void patch_embed_forward(real* transformer_blocks_carry, const real* patch_embed_weight_packed,
                                                   const real* rearrange, const real* patch_embed_bias,
@@ -828,6 +830,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B, i < 1, d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
@@ -837,6 +840,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward(
@@ -886,6 +890,7 @@ static void transformer_blocks_norm1_forward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_attention_forward(
@@ -919,6 +924,7 @@ static void transformer_blocks_norm1_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_copy_forward(const real* transformer_blocks_attention_add,
@@ -929,6 +935,7 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]] static void transformer_blocks_attention_scores_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -965,6 +972,7 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_softmax_forward_block(const std::int64_t begin, const std::int64_t end,
                                                                real* transformer_blocks_attention_einsum,
@@ -1003,6 +1011,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_weighted_values_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -1025,6 +1034,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -1048,6 +1058,7 @@ static void transformer_blocks_attention_weighted_values_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_attention_out_proj_forward(
@@ -1077,6 +1088,7 @@ static void transformer_blocks_attention_weighted_values_forward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_attention_out_proj_add_forward(
     const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
@@ -1136,6 +1148,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward(
     const Team& team, real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear1_weight_packed,
@@ -1171,6 +1184,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_forward(
     const Team& team, real* transformer_blocks_carry_next, const real* transformer_blocks_ffn_linear2_weight_packed,
@@ -1202,6 +1216,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_scores_forward(
@@ -1234,6 +1249,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_softmax_forward(const real* transformer_blocks_5_attention_einsum,
                                                            real* transformer_blocks_5_attention_divide) {
@@ -1262,6 +1278,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_5_attention_weighted_values_forward(
     real* transformer_blocks_5_attention_rearrange, const real* transformer_blocks_5_attention_divide,
@@ -1279,6 +1296,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // b < B, i < 1, d < D=256, h < H*K=256 (summed); lanes along d
 // for 3 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_out_proj_forward(
@@ -1300,6 +1318,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_attention_out_proj_add_forward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -1337,6 +1356,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_forward(
     const Team& team, real* transformer_blocks_5_ffn_gelu, const real* transformer_blocks_5_norm2_add,
@@ -1363,6 +1383,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_forward(
@@ -1381,6 +1402,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -1414,6 +1436,7 @@ static void transformer_blocks_5_ffn_linear2_add_forward(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -1468,6 +1491,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
 [[gnu::noinline]] static void patch_embed_forward_train(
     const std::int64_t image, real* transformer_blocks_carry, const real* patch_embed_weight_packed,
@@ -1502,6 +1526,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256; lanes along d
 static void multiply_forward(const std::int64_t image, const real* cls_token, const real* pos_embed,
                              const std::int32_t* random, real* transformer_blocks_carry) {
@@ -1512,6 +1537,7 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_train(
@@ -1569,6 +1595,7 @@ static void transformer_blocks_norm1_forward_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_softmax_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
@@ -1622,6 +1649,7 @@ static void transformer_blocks_attention_softmax_forward_block_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_weighted_values_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -1640,6 +1668,7 @@ static void transformer_blocks_attention_softmax_forward_block_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_attention_add,
@@ -1665,6 +1694,7 @@ static void transformer_blocks_attention_weighted_values_forward_train(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_attention_out_proj_add_forward_train(
     const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
@@ -1731,6 +1761,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_ffn_multiply,
@@ -1773,6 +1804,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* transformer_blocks_carry_next,
@@ -1812,6 +1844,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 static void transformer_blocks_5_norm1_backward(
     const real* transformer_blocks_carry_next, real* transformer_blocks_5_norm1_rsqrt,
@@ -1870,6 +1903,7 @@ static void transformer_blocks_5_norm1_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_backward(
     const std::int64_t image, const real* transformer_blocks_5_attention_einsum,
@@ -1908,6 +1942,7 @@ static void transformer_blocks_5_attention_backward(
   }
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_attention_out_proj_backward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -1953,6 +1988,7 @@ static void transformer_blocks_5_attention_out_proj_backward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward(
     const Team& team, const std::int64_t image, real* transformer_blocks_5_ffn_gelu,
@@ -1987,6 +2023,7 @@ static void transformer_blocks_5_attention_out_proj_backward(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward_train(
     const std::int64_t image, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -2061,6 +2098,7 @@ static void softmax_backward(const std::int64_t batch, const real* outputs, real
   v_store_n(d_multiply, t7, 10);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, d < D=256, classes < CLASSES=10 (summed); lanes along d
 static void head_backward(const real* d_multiply, const real* head_weight, real* d_head_einsum) {
   for (std::int64_t d = 0; d < 256; d += 128) {
@@ -2072,6 +2110,7 @@ static void head_backward(const real* d_multiply, const real* head_weight, real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void norm_backward(const std::int64_t image, const real* d_head_einsum, const real* norm_weight,
                           const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
@@ -2097,6 +2136,7 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_backward(
     const Team& team, const std::int64_t image, real* d_transformer_blocks_5_ffn_multiply_2,
@@ -2126,6 +2166,7 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_norm2_backward(
     const real* d_transformer_blocks_5_ffn_linear1_einsum, const real* transformer_blocks_5_norm2_weight,
@@ -2152,6 +2193,7 @@ static void transformer_blocks_5_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, k < K=32, n < N+1=65; lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_copy_backward(const real* transformer_blocks_5_attention_add,
@@ -2162,6 +2204,7 @@ static void transformer_blocks_5_attention_copy_backward(const real* transformer
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_value_backward(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                           const real* d_transformer_blocks_5_attention_copy_2,
@@ -2179,6 +2222,7 @@ static void transformer_blocks_5_attention_value_backward(const real* d_transfor
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_multiply_backward(
     const std::int64_t image, const real* d_transformer_blocks_5_attention_einsum, const std::int32_t* random,
@@ -2203,6 +2247,7 @@ static void transformer_blocks_5_attention_multiply_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_5_attention_query_backward(
     real* d_transformer_blocks_5_attention_rearrange, const real* d_transformer_blocks_5_attention_multiply,
@@ -2220,6 +2265,7 @@ static void transformer_blocks_5_attention_multiply_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed); lanes along k
 static void transformer_blocks_5_attention_key_backward(const real* d_transformer_blocks_5_attention_multiply,
                                                         const real* transformer_blocks_5_attention_add,
@@ -2246,6 +2292,7 @@ static void transformer_blocks_5_attention_copy_of_broadcast_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_5_attention_in_proj_backward(
@@ -2275,6 +2322,7 @@ static void transformer_blocks_5_attention_copy_of_broadcast_backward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_multiply_backward(
@@ -2360,6 +2408,7 @@ static void divide_forward_train(const std::int64_t batch, const real* divide_fo
   v_store_n(loss, t0, 1);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void head_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply,
                                        real* partial) {
@@ -2370,6 +2419,7 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   v_store_n(partial + chunk * 10, sum, 10);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias, const real* partial) {
   vec sum0 = v_zero();
@@ -2380,6 +2430,7 @@ static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias,
   v_store_n(gradient_head_bias, sum0, 10);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // classes < CLASSES=10, d < D=256, b < B (summed); lanes along d
 static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
                                  real* gradient_head_weight, const real* d_multiply, const real* norm_add) {
@@ -2401,6 +2452,7 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
@@ -2420,6 +2472,7 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 13 kernels of the plan, of which this is the first
 static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_weight, const real* partial) {
@@ -2433,6 +2486,7 @@ static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_wei
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256; lanes along d
 // for 5 kernels of the plan, of which this is the first
 static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
@@ -2451,6 +2505,7 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // d < D=256, m < M=512, b < B (summed), i < 1 (summed); lanes along m
 static void transformer_blocks_5_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2477,6 +2532,7 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
 static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
     const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply_2, real* partial) {
@@ -2494,6 +2550,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B (summed), i < 1 (summed), m < M=512; lanes along m
 static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
     const Group& group, real* gradient_transformer_blocks_5_ffn_linear1_bias, const real* partial) {
@@ -2507,6 +2564,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // m < M=512, d < D=256, b < B (summed), i < 1 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear1_weight_gradient(
@@ -2534,6 +2592,7 @@ static void transformer_blocks_5_ffn_linear1_weight_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed); lanes along d2
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_weight_gradient(
@@ -2551,6 +2610,7 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_weight_gradient_partial(
@@ -2573,6 +2633,7 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B (summed), n < N+1=65 (summed), d < D=256; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2594,6 +2655,7 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256; lanes along d
 static void transformer_blocks_ffn_backward(const std::int64_t image, const std::int64_t layer,
                                             const real* d_transformer_blocks_carry, const std::int32_t* random,
@@ -2607,6 +2669,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer, real* d_transformer_blocks_ffn_linear2_copy,
@@ -2650,6 +2713,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_backward(
@@ -2678,6 +2742,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward(
@@ -2730,6 +2795,7 @@ static void transformer_blocks_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_value_backward(
     const Team& team, real* d_transformer_blocks_attention_rearrange,
@@ -2754,6 +2820,7 @@ static void transformer_blocks_norm2_backward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed); lanes along n2
 [[gnu::noinline]] static void transformer_blocks_attention_probabilities_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2790,6 +2857,7 @@ static void transformer_blocks_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_multiply_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
@@ -2825,6 +2893,7 @@ static void transformer_blocks_attention_multiply_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_query_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2844,6 +2913,7 @@ static void transformer_blocks_attention_multiply_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_query_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer,
@@ -2870,6 +2940,7 @@ static void transformer_blocks_attention_query_backward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed); lanes along k
 [[gnu::noinline]] static void transformer_blocks_attention_key_backward(
     const Team& team, real* d_transformer_blocks_attention_rearrange,
@@ -2894,6 +2965,7 @@ static void transformer_blocks_attention_query_backward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed); lanes along m
 static void transformer_blocks_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_ffn_multiply,
@@ -2909,6 +2981,7 @@ static void transformer_blocks_ffn_linear2_weight_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed); lanes along d
 static void transformer_blocks_ffn_linear1_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2924,6 +2997,7 @@ static void transformer_blocks_ffn_linear1_weight_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed); lanes along h
 static void transformer_blocks_attention_out_proj_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_add,
@@ -2939,6 +3013,7 @@ static void transformer_blocks_attention_out_proj_weight_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, n < N+1=65, d < D=256; lanes along d
 static void multiply_backward(const std::int64_t image, const real* d_transformer_blocks_carry_next,
                               const std::int32_t* random, real* d_multiply_2) {
@@ -2951,6 +3026,7 @@ static void multiply_backward(const std::int64_t image, const real* d_transforme
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B (summed), n < D*N+D=16640; lanes along n
 static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
                                         real* partial) {
@@ -2968,6 +3044,7 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B (summed), n < D*N+D=16640; lanes along n
 static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, const real* partial) {
   for (std::int64_t n = 0; n < 16640; n += 16) {
@@ -2990,6 +3067,7 @@ static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embe
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed); lanes along c
 static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
                                         const real* d_multiply_2, real* gradient_patch_embed_bias,
@@ -3007,6 +3085,7 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
   for (std::int64_t d = 0; d < 256; d += 16) v_store(gradient_cls_token + d, v_load(d_reduce_sum_2 + d));
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_softmax_forward_block_input_gradient(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -3049,6 +3128,7 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_input_gradient(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -3071,6 +3151,7 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_input_gradient(
     const Team& team, real* transformer_blocks_ffn_linear1_add, real* transformer_blocks_ffn_gelu,
@@ -3110,6 +3191,7 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -3154,6 +3236,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
     const Team& team, real* transformer_blocks_5_ffn_gelu, real* d_transformer_blocks_5_ffn_gelu_gradient,
@@ -3184,6 +3267,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -3224,6 +3308,7 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row); lanes along d
 static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
                                          const real* norm_rsqrt, real* d_norm_multiply) {
@@ -3245,6 +3330,7 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
     const Team& team, real* d_transformer_blocks_5_ffn_multiply, const real* d_norm_multiply,
@@ -3266,6 +3352,7 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row); lanes along n
 static void transformer_blocks_5_attention_multiply_backward_input_gradient(
     const real* d_transformer_blocks_5_attention_einsum, const real* transformer_blocks_5_attention_divide,
@@ -3306,6 +3393,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear2_backward_input_gradient(
     const Team& team, real* d_transformer_blocks_ffn_multiply, const real* transformer_blocks_ffn_linear1_add,
@@ -3343,6 +3431,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward_input_gradient(
@@ -3391,6 +3480,7 @@ static void transformer_blocks_norm2_backward_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row); lanes along n2
 static void transformer_blocks_attention_multiply_backward_block_input_gradient(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -3422,6 +3512,7 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_query_backward_input_gradient(
     const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
@@ -3447,6 +3538,7 @@ static void transformer_blocks_attention_query_backward_input_gradient(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed); lanes along c
 [[gnu::noinline]] static void patch_embed_backward(real* d_patch_embed_einsum,
                                                    const real* patch_embed_weight_packed_transposed,
@@ -3468,6 +3560,7 @@ static void transformer_blocks_attention_query_backward_input_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B, c < C=3, gh < GH=8, p < P=4, gw < GW=8, p2 < P=4; lanes along p2
 static void images_gradient(const real* d_patch_embed_einsum, real* gradient_images) {
   for (std::int64_t c = 0; c < 3; ++c) {
@@ -3514,6 +3607,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed); lanes along d
 [[gnu::noinline]] static void patch_embed_forward_inspect(
     real* patch_embed_einsum, const real* patch_embed_weight_packed, const real* rearrange) {
@@ -3535,6 +3629,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64 (row), d < D=256 (row); lanes along d
 static void patch_embed_add_forward(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
                                     const real* pos_embed, real* concat) {
@@ -3556,6 +3651,7 @@ static void patch_embed_add_forward(const real* patch_embed_einsum, const real* 
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row); lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_inspect(
@@ -3608,6 +3704,7 @@ static void transformer_blocks_norm1_forward_inspect(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row); lanes along k
 static void transformer_blocks_attention_multiply_forward(const real* transformer_blocks_attention_rearrange,
                                                           real* magnitude_3) {
@@ -3624,6 +3721,7 @@ static void transformer_blocks_attention_multiply_forward(const real* transforme
   v_store_n(magnitude_3, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void transformer_blocks_norm1_multiply_forward(
     const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
@@ -3661,6 +3759,7 @@ static void transformer_blocks_norm1_multiply_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed); lanes along m
 [[gnu::noinline]] static void transformer_blocks_ffn_linear1_forward_inspect(
     const Team& team, real* transformer_blocks_ffn_linear1_einsum,
@@ -3687,6 +3786,7 @@ static void transformer_blocks_norm1_multiply_forward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65 (row), m < M=512 (row); lanes along m
 static void transformer_blocks_ffn_linear1_multiply_forward(
     const real* transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_ffn_linear1_bias,
@@ -3716,6 +3816,7 @@ static void transformer_blocks_ffn_linear1_multiply_forward(
   }
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void transformer_blocks_norm2_multiply_forward(
     const real* transformer_blocks_norm2_maximum, const real* transformer_blocks_ffn_linear2_einsum,
@@ -3751,6 +3852,7 @@ static void transformer_blocks_norm2_multiply_forward(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, n < N+1=65 (row), d < D=256 (row); lanes along d
 static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
   Accumulators<4> sum0 = v_zero();
@@ -3768,6 +3870,7 @@ static void norm_forward(const real* concat, const real* norm_maximum, real* mag
   v_store_n(magnitude_11, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10, d < D=256 (summed); lanes along d
 static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -3786,6 +3889,7 @@ static void head_forward_inspect(const real* norm_add, const real* head_weight, 
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void head_multiply_forward(const real* head_einsum, const real* head_bias, real* magnitude_12) {
   vec sum0 = v_zero();

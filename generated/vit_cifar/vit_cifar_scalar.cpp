@@ -657,6 +657,7 @@ static void g_gradient(std::int64_t begin, std::int64_t end, bool add, const Lef
 
 // ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 
+// CifarVit, vit_cifar.hpp
 // b < B, gh < GH=8, gw < GW=8, c < C=3, p < P=4, p2 < P=4
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -674,6 +675,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
 static void patch_embed_forward(const real* rearrange, const real* patch_embed_weight_packed,
                                 const real* patch_embed_bias, const real* pos_embed, real* transformer_blocks_carry) {
@@ -699,6 +701,7 @@ static void patch_embed_forward(const real* rearrange, const real* patch_embed_w
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B, i < 1, d < D=256
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* cls_token, const real* pos_embed, real* transformer_blocks_carry) {
@@ -708,6 +711,7 @@ static void add_forward(const real* cls_token, const real* pos_embed, real* tran
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row)
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward(
@@ -736,6 +740,7 @@ static void transformer_blocks_norm1_forward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // b < B, n < N+1=65, d < 3*D=768, d2 < D=256 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_forward(const Team& team, const real* transformer_blocks_norm1_add,
@@ -769,6 +774,7 @@ static void transformer_blocks_attention_forward(const Team& team, const real* t
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, k < K=32, n < N+1=65
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_copy_forward(const real* transformer_blocks_attention_add,
@@ -783,6 +789,7 @@ static void transformer_blocks_attention_copy_forward(const real* transformer_bl
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
 static void transformer_blocks_attention_scores_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -827,6 +834,7 @@ static void transformer_blocks_attention_scores_forward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
 static void transformer_blocks_attention_softmax_forward_block(const std::int64_t begin, const std::int64_t end,
                                                                real* transformer_blocks_attention_einsum,
@@ -852,6 +860,7 @@ static void transformer_blocks_attention_softmax_forward_block(const std::int64_
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
 static void transformer_blocks_attention_weighted_values_forward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -883,6 +892,7 @@ static void transformer_blocks_attention_weighted_values_forward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -906,6 +916,7 @@ static void transformer_blocks_attention_weighted_values_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // b < B, n < N+1=65, d < D=256, h < H*K=256 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_attention_out_proj_forward(
@@ -936,6 +947,7 @@ static void transformer_blocks_attention_out_proj_forward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row)
 static void transformer_blocks_attention_out_proj_add_forward(
     const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
@@ -975,6 +987,7 @@ static void transformer_blocks_attention_out_proj_add_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward(const Team& team, const real* transformer_blocks_norm2_add,
                                                    const real* transformer_blocks_ffn_linear1_weight_packed,
@@ -1010,6 +1023,7 @@ static void transformer_blocks_ffn_linear1_forward(const Team& team, const real*
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear2_forward(
     const Team& team, const real* transformer_blocks_ffn_gelu, const real* transformer_blocks_ffn_linear2_weight_packed,
@@ -1043,6 +1057,7 @@ static void transformer_blocks_ffn_linear2_forward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, i < 1, n < N+1=65, k < K=32 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_scores_forward(const real* transformer_blocks_5_attention_add,
@@ -1065,6 +1080,7 @@ static void transformer_blocks_5_attention_scores_forward(const real* transforme
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
 static void transformer_blocks_5_attention_softmax_forward(const real* transformer_blocks_5_attention_einsum,
                                                            real* transformer_blocks_5_attention_divide) {
@@ -1093,6 +1109,7 @@ static void transformer_blocks_5_attention_softmax_forward(const real* transform
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed)
 static void transformer_blocks_5_attention_weighted_values_forward(const real* transformer_blocks_5_attention_divide,
                                                                    const real* transformer_blocks_5_attention_add,
@@ -1114,6 +1131,7 @@ static void transformer_blocks_5_attention_weighted_values_forward(const real* t
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // b < B, i < 1, d < D=256, h < H*K=256 (summed)
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_out_proj_forward(
@@ -1137,6 +1155,7 @@ static void transformer_blocks_5_attention_out_proj_forward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_attention_out_proj_add_forward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -1174,6 +1193,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed)
 static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const real* transformer_blocks_5_norm2_add,
                                                      const real* transformer_blocks_5_ffn_linear1_weight_packed,
@@ -1200,6 +1220,7 @@ static void transformer_blocks_5_ffn_linear1_forward(const Team& team, const rea
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, d < D=256, m < M=512 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const real* transformer_blocks_5_ffn_gelu,
@@ -1220,6 +1241,7 @@ static void transformer_blocks_5_ffn_linear2_forward(const Team& team, const rea
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_ffn_linear2_add_forward(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -1253,6 +1275,7 @@ static void transformer_blocks_5_ffn_linear2_add_forward(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10, d < D=256 (summed)
 static void head_forward(const real* norm_add, const real* head_weight, const real* head_bias, real* outputs) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -1305,6 +1328,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
 static void patch_embed_forward_train(
     const std::int64_t image, const real* rearrange, const real* patch_embed_weight_packed,
@@ -1336,6 +1360,7 @@ static void patch_embed_forward_train(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256
 static void multiply_forward(const std::int64_t image, const real* cls_token, const real* pos_embed,
                              const std::int32_t* random, real* transformer_blocks_carry) {
@@ -1346,6 +1371,7 @@ static void multiply_forward(const std::int64_t image, const real* cls_token, co
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_train(
@@ -1380,6 +1406,7 @@ static void transformer_blocks_norm1_forward_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
 static void transformer_blocks_attention_softmax_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
@@ -1418,6 +1445,7 @@ static void transformer_blocks_attention_softmax_forward_block_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
 static void transformer_blocks_attention_weighted_values_forward_block_train(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -1445,6 +1473,7 @@ static void transformer_blocks_attention_weighted_values_forward_block_train(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_attention_add,
@@ -1470,6 +1499,7 @@ static void transformer_blocks_attention_weighted_values_forward_train(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row)
 static void transformer_blocks_attention_out_proj_add_forward_train(
     const real* transformer_blocks_carry, const real* transformer_blocks_attention_out_proj_einsum,
@@ -1514,6 +1544,7 @@ static void transformer_blocks_attention_out_proj_add_forward_train(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_norm2_add,
@@ -1553,6 +1584,7 @@ static void transformer_blocks_ffn_linear1_forward_train(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 static void transformer_blocks_ffn_linear2_forward_train(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* transformer_blocks_ffn_gelu,
@@ -1591,6 +1623,7 @@ static void transformer_blocks_ffn_linear2_forward_train(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row)
 static void transformer_blocks_5_norm1_backward(
     const real* transformer_blocks_carry_next, real* transformer_blocks_5_norm1_rsqrt,
@@ -1629,6 +1662,7 @@ static void transformer_blocks_5_norm1_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
 static void transformer_blocks_5_attention_backward(
     const std::int64_t image, const real* transformer_blocks_5_attention_einsum,
@@ -1667,6 +1701,7 @@ static void transformer_blocks_5_attention_backward(
   }
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_attention_out_proj_backward(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -1712,6 +1747,7 @@ static void transformer_blocks_5_attention_out_proj_backward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed)
 static void transformer_blocks_5_ffn_linear1_backward(
     const Team& team, const std::int64_t image, const real* transformer_blocks_5_norm2_add,
@@ -1743,6 +1779,7 @@ static void transformer_blocks_5_ffn_linear1_backward(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_ffn_linear2_add_forward_train(
     const std::int64_t image, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -1821,6 +1858,7 @@ static void softmax_backward(const std::int64_t batch, const real* outputs, real
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, d < D=256, classes < CLASSES=10 (summed)
 static void head_backward(const real* d_multiply, const real* head_weight, real* d_head_einsum) {
   for (std::int64_t d = 0; d < 256; d += 8) {
@@ -1836,6 +1874,7 @@ static void head_backward(const real* d_multiply, const real* head_weight, real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row)
 static void norm_backward(const std::int64_t image, const real* d_head_einsum, const real* norm_weight,
                           const real* norm_multiply, const real* norm_rsqrt, real* d_norm_multiply,
@@ -1859,6 +1898,7 @@ static void norm_backward(const std::int64_t image, const real* d_head_einsum, c
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, m < M=512, d < D=256 (summed)
 static void transformer_blocks_5_ffn_linear2_backward(
     const Team& team, const std::int64_t image, const real* d_transformer_blocks_5_ffn_multiply,
@@ -1887,6 +1927,7 @@ static void transformer_blocks_5_ffn_linear2_backward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_norm2_backward(
     const real* d_transformer_blocks_5_ffn_linear1_einsum, const real* transformer_blocks_5_norm2_weight,
@@ -1911,6 +1952,7 @@ static void transformer_blocks_5_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, k < K=32, n < N+1=65
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_copy_backward(const real* transformer_blocks_5_attention_add,
@@ -1925,6 +1967,7 @@ static void transformer_blocks_5_attention_copy_backward(const real* transformer
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
 static void transformer_blocks_5_attention_value_backward(const real* d_transformer_blocks_5_attention_out_proj_einsum,
                                                           const real* d_transformer_blocks_5_attention_copy_2,
@@ -1961,6 +2004,7 @@ static void transformer_blocks_5_attention_value_backward(const real* d_transfor
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
 static void transformer_blocks_5_attention_multiply_backward(
     const std::int64_t image, const real* d_transformer_blocks_5_attention_einsum, const std::int32_t* random,
@@ -1985,6 +2029,7 @@ static void transformer_blocks_5_attention_multiply_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, i < 1, k < K=32, n < N+1=65 (summed)
 static void transformer_blocks_5_attention_query_backward(const real* d_transformer_blocks_5_attention_multiply,
                                                           const real* transformer_blocks_5_attention_add,
@@ -2006,6 +2051,7 @@ static void transformer_blocks_5_attention_query_backward(const real* d_transfor
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, i < 1 (summed)
 static void transformer_blocks_5_attention_key_backward(const real* d_transformer_blocks_5_attention_multiply,
                                                         const real* transformer_blocks_5_attention_add,
@@ -2051,6 +2097,7 @@ static void transformer_blocks_5_attention_copy_of_broadcast_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // b < B, n < N+1=65, d < D=256, d2 < 3*D=768 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_backward(
@@ -2082,6 +2129,7 @@ static void transformer_blocks_5_attention_in_proj_backward(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_multiply_backward(
@@ -2147,6 +2195,7 @@ static void divide_forward_train(const std::int64_t batch, const real* divide_fo
   v_store_n(loss, t0, 1);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), classes < CLASSES=10
 static void head_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_multiply,
                                        real* partial) {
@@ -2164,6 +2213,7 @@ static void head_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), classes < CLASSES=10
 static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias, const real* partial) {
   for (std::int64_t classes = 0; classes < 10; ++classes) {
@@ -2176,6 +2226,7 @@ static void head_bias_gradient_sum(const Group& group, real* gradient_head_bias,
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // classes < CLASSES=10, d < D=256, b < B (summed)
 // for 3 kernels of the plan, of which this is the first
 static void head_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2203,6 +2254,7 @@ static void head_weight_gradient(const std::int64_t begin, const std::int64_t en
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256
 // for 2 kernels of the plan, of which this is the first
 static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
@@ -2222,6 +2274,7 @@ static void norm_weight_gradient_partial(const std::int64_t chunk, const Group& 
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256
 // for 13 kernels of the plan, of which this is the first
 static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_weight, const real* partial) {
@@ -2235,6 +2288,7 @@ static void norm_weight_gradient_sum(const Group& group, real* gradient_norm_wei
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B (summed), i < 1 (summed), d < D=256
 // for 5 kernels of the plan, of which this is the first
 static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_head_einsum,
@@ -2253,6 +2307,7 @@ static void norm_bias_gradient_partial(const std::int64_t chunk, const Group& gr
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // d < D=256, m < M=512, b < B (summed), i < 1 (summed)
 static void transformer_blocks_5_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2285,6 +2340,7 @@ static void transformer_blocks_5_ffn_linear2_weight_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B (summed), i < 1 (summed), m < M=512
 static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
     const std::int64_t chunk, const Group& group, const real* d_transformer_blocks_5_ffn_multiply_2, real* partial) {
@@ -2302,6 +2358,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_partial(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B (summed), i < 1 (summed), m < M=512
 static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
     const Group& group, real* gradient_transformer_blocks_5_ffn_linear1_bias, const real* partial) {
@@ -2315,6 +2372,7 @@ static void transformer_blocks_5_ffn_linear1_bias_gradient_sum(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto qkv = linear(x, in_proj_weight) + in_proj_bias;
 // d < 3*D=768, d2 < D=256, b < B (summed), n < N+1=65 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_in_proj_weight_gradient(
@@ -2332,6 +2390,7 @@ static void transformer_blocks_5_attention_in_proj_weight_gradient(
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B (summed), n < N+1=65 (summed), d < D=256
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_weight_gradient_partial(
@@ -2354,6 +2413,7 @@ static void transformer_blocks_5_norm1_weight_gradient_partial(
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B (summed), n < N+1=65 (summed), d < D=256
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2375,6 +2435,7 @@ static void transformer_blocks_5_norm1_bias_gradient_partial(const std::int64_t 
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, d < D=256
 static void transformer_blocks_ffn_backward(const std::int64_t image, const std::int64_t layer,
                                             const real* d_transformer_blocks_carry, const std::int32_t* random,
@@ -2388,6 +2449,7 @@ static void transformer_blocks_ffn_backward(const std::int64_t image, const std:
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear2_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer, const real* d_transformer_blocks_ffn_multiply,
@@ -2429,6 +2491,7 @@ static void transformer_blocks_ffn_linear2_backward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, d < D=256, m < M=512 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_ffn_linear1_backward(const Team& team, const real* d_transformer_blocks_ffn_multiply_2,
@@ -2458,6 +2521,7 @@ static void transformer_blocks_ffn_linear1_backward(const Team& team, const real
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward(
@@ -2491,6 +2555,7 @@ static void transformer_blocks_norm2_backward(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
 static void transformer_blocks_attention_value_backward(
     const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
@@ -2524,6 +2589,7 @@ static void transformer_blocks_attention_value_backward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65, k < K=32 (summed)
 static void transformer_blocks_attention_probabilities_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2568,6 +2634,7 @@ static void transformer_blocks_attention_probabilities_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
 static void transformer_blocks_attention_multiply_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end, const std::int64_t image,
@@ -2594,6 +2661,7 @@ static void transformer_blocks_attention_multiply_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
 static void transformer_blocks_attention_query_backward_block(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2622,6 +2690,7 @@ static void transformer_blocks_attention_query_backward_block(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_query_backward(
     const Team& team, const std::int64_t image, const std::int64_t layer,
@@ -2648,6 +2717,7 @@ static void transformer_blocks_attention_query_backward(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // b < B, h < H=8, n < N+1=65, k < K=32, n2 < N+1=65 (summed)
 static void transformer_blocks_attention_key_backward(
     const Team& team, const real* d_transformer_blocks_attention_multiply, const real* transformer_blocks_attention_add,
@@ -2681,6 +2751,7 @@ static void transformer_blocks_attention_key_backward(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // d < D=256, m < M=512, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_ffn_linear2_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_ffn_multiply,
@@ -2696,6 +2767,7 @@ static void transformer_blocks_ffn_linear2_weight_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // m < M=512, d < D=256, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_ffn_linear1_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group,
@@ -2711,6 +2783,7 @@ static void transformer_blocks_ffn_linear1_weight_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: return out_proj(rearrange<"b h n k -> b n (h k)">(mixed));
 // d < D=256, h < H*K=256, b < B (summed), n < N+1=65 (summed)
 static void transformer_blocks_attention_out_proj_weight_gradient(
     const std::int64_t begin, const std::int64_t end, const Group& group, const real* d_transformer_blocks_add,
@@ -2726,6 +2799,7 @@ static void transformer_blocks_attention_out_proj_weight_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, n < N+1=65, d < D=256
 static void multiply_backward(const std::int64_t image, const real* d_transformer_blocks_carry_next,
                               const std::int32_t* random, real* d_multiply_2) {
@@ -2738,6 +2812,7 @@ static void multiply_backward(const std::int64_t image, const real* d_transforme
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B (summed), n < D*N+D=16640
 static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& group, const real* d_multiply_2,
                                         real* partial) {
@@ -2755,6 +2830,7 @@ static void reduce_sum_backward_partial(const std::int64_t chunk, const Group& g
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B (summed), n < D*N+D=16640
 static void reduce_sum_backward_sum(const Group& group, real* d_reduce_sum, const real* partial) {
   for (std::int64_t n = 0; n < 16640; ++n) {
@@ -2776,6 +2852,7 @@ static void pos_embed_gradient(const real* d_reduce_sum, real* gradient_pos_embe
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // d < D=256, c < C*P*P=48, b < B (summed), n < N=64 (summed)
 static void patch_embed_weight_gradient(const std::int64_t begin, const std::int64_t end, const Group& group,
                                         const real* d_multiply_2, real* gradient_patch_embed_bias,
@@ -2794,6 +2871,7 @@ static void cls_token_gradient(const real* d_reduce_sum_2, real* gradient_cls_to
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
 static void transformer_blocks_attention_softmax_forward_block_input_gradient(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -2823,6 +2901,7 @@ static void transformer_blocks_attention_softmax_forward_block_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_input_gradient(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -2845,6 +2924,7 @@ static void transformer_blocks_attention_weighted_values_forward_input_gradient(
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward_input_gradient(
     const Team& team, const real* transformer_blocks_norm2_add,
@@ -2882,6 +2962,7 @@ static void transformer_blocks_ffn_linear1_forward_input_gradient(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
     const real* transformer_blocks_carry_next, const real* transformer_blocks_5_attention_out_proj_einsum,
@@ -2925,6 +3006,7 @@ static void transformer_blocks_5_attention_out_proj_add_forward_input_gradient(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, i < 1, m < M=512, d < D=256 (summed)
 static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
     const Team& team, const real* transformer_blocks_5_norm2_add,
@@ -2953,6 +3035,7 @@ static void transformer_blocks_5_ffn_linear1_backward_input_gradient(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row)
 static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
     const real* transformer_blocks_5_add, const real* transformer_blocks_5_ffn_linear2_einsum,
@@ -2993,6 +3076,7 @@ static void transformer_blocks_5_ffn_linear2_add_forward_input_gradient(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, i < 1, d < D=256 (row)
 static void norm_backward_input_gradient(const real* d_head_einsum, const real* norm_weight, const real* norm_multiply,
                                          const real* norm_rsqrt, real* d_norm_multiply) {
@@ -3012,6 +3096,7 @@ static void norm_backward_input_gradient(const real* d_head_einsum, const real* 
   }
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, i < 1, m < M=512, d < D=256 (summed)
 static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
     const Team& team, const real* d_norm_multiply,
@@ -3035,6 +3120,7 @@ static void transformer_blocks_5_ffn_linear2_backward_input_gradient(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, i < 1, n < N+1=65 (row)
 static void transformer_blocks_5_attention_multiply_backward_input_gradient(
     const real* d_transformer_blocks_5_attention_einsum, const real* transformer_blocks_5_attention_divide,
@@ -3069,6 +3155,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// FeedForward, vit_cifar.hpp: return dropout<S.dropout>(linear2(inner));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear2_backward_input_gradient(
     const Team& team, const real* d_transformer_blocks_carry,
@@ -3106,6 +3193,7 @@ static void transformer_blocks_ffn_linear2_backward_input_gradient(
   team.wait();
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65, d < D=256 (row)
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_norm2_backward_input_gradient(
@@ -3134,6 +3222,7 @@ static void transformer_blocks_norm2_backward_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
 static void transformer_blocks_attention_multiply_backward_block_input_gradient(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -3156,6 +3245,7 @@ static void transformer_blocks_attention_multiply_backward_block_input_gradient(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const Tensor<B, H, N + 1_c, N + 1_c> scores = einsum<"b h i k, b h j k -> b h i...
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_query_backward_input_gradient(
     const Team& team, const real* d_transformer_blocks_attention_out_proj_einsum,
@@ -3181,6 +3271,7 @@ static void transformer_blocks_attention_query_backward_input_gradient(
   team.wait();
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, c < C*P*P=48, d < D=256 (summed)
 static void patch_embed_backward(const real* d_transformer_blocks_carry_next,
                                  const real* patch_embed_weight_packed_transposed, real* d_patch_embed_einsum) {
@@ -3205,6 +3296,7 @@ static void patch_embed_backward(const real* d_transformer_blocks_carry_next,
   }
 }
 
+// CifarVit, vit_cifar.hpp
 // b < B, c < C=3, gh < GH=8, p < P=4, gw < GW=8, p2 < P=4
 static void images_gradient(const real* d_patch_embed_einsum, real* gradient_images) {
   for (std::int64_t c = 0; c < 3; ++c) {
@@ -3238,6 +3330,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64, d < D=256, c < C*P*P=48 (summed)
 static void patch_embed_forward_inspect(const real* rearrange, const real* patch_embed_weight_packed,
                                         real* patch_embed_einsum) {
@@ -3259,6 +3352,7 @@ static void patch_embed_forward_inspect(const real* rearrange, const real* patch
   }
 }
 
+// CifarVit, vit_cifar.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, patch_embed(patches)) + rearrange<"...
 // b < B, n < N=64 (row), d < D=256 (row)
 static void patch_embed_add_forward(const real* patch_embed_einsum, const real* patch_embed_bias, real* magnitude_0,
                                     const real* pos_embed, real* concat) {
@@ -3291,6 +3385,7 @@ static void inspect_copy(const real* concat, real* transformer_blocks_carry) {
   }
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65, d < D=256 (row)
 // for 3 kernels of the plan, of which this is the first
 static void transformer_blocks_norm1_forward_inspect(
@@ -3321,6 +3416,7 @@ static void transformer_blocks_norm1_forward_inspect(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto probabilities = dropout<S.dropout>(softmax<-1>(scores));
 // b < B, h < H=8, n < N+1=65, n2 < N+1=65 (row)
 static void transformer_blocks_attention_softmax_forward_block_inspect(
     const std::int64_t h, const std::int64_t begin, const std::int64_t end,
@@ -3350,6 +3446,7 @@ static void transformer_blocks_attention_softmax_forward_block_inspect(
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // 8 parts: all of n < 65, of one head
 static void transformer_blocks_attention_weighted_values_forward_inspect(
     const Team& team, const real* transformer_blocks_attention_add, const real* transformer_blocks_attention_copy,
@@ -3371,6 +3468,7 @@ static void transformer_blocks_attention_weighted_values_forward_inspect(
   team.wait();
 }
 
+// MultiheadAttention, vit_cifar.hpp: const auto mixed = einsum<"b h i j, b h j k -> b h i k">(probabilities, v);
 // b < B, h < H=8 (row), n < N+1=65 (row), k < K=32 (row)
 static void transformer_blocks_attention_multiply_forward(const real* transformer_blocks_attention_rearrange,
                                                           real* magnitude_3) {
@@ -3387,6 +3485,7 @@ static void transformer_blocks_attention_multiply_forward(const real* transforme
   v_store_n(magnitude_3, v_mul(row0, v_set(real(6.009615384615385e-05))), 1);
 }
 
+// Block, vit_cifar.hpp: const auto y = x + attention(norm1(x));
 // b < B, n < N+1=65 (row), d < D=256 (row)
 static void transformer_blocks_norm1_multiply_forward(
     const real* transformer_blocks_norm1_maximum, const real* transformer_blocks_attention_out_proj_einsum,
@@ -3426,6 +3525,7 @@ static void transformer_blocks_norm1_multiply_forward(
   }
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65, m < M=512, d < D=256 (summed)
 static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, const real* transformer_blocks_norm2_add,
                                                            const real* transformer_blocks_ffn_linear1_weight_packed,
@@ -3454,6 +3554,7 @@ static void transformer_blocks_ffn_linear1_forward_inspect(const Team& team, con
   team.wait();
 }
 
+// FeedForward, vit_cifar.hpp: const auto inner = gelu(dropout<S.dropout>(linear1(x)));
 // b < B, n < N+1=65 (row), m < M=512 (row)
 static void transformer_blocks_ffn_linear1_multiply_forward(
     const real* transformer_blocks_ffn_linear1_einsum, const real* transformer_blocks_ffn_linear1_bias,
@@ -3483,6 +3584,7 @@ static void transformer_blocks_ffn_linear1_multiply_forward(
   }
 }
 
+// Block, vit_cifar.hpp: return y + ffn(norm2(y));
 // b < B, n < N+1=65 (row), d < D=256 (row)
 static void transformer_blocks_norm2_multiply_forward(
     const real* transformer_blocks_norm2_maximum, const real* transformer_blocks_ffn_linear2_einsum,
@@ -3520,6 +3622,7 @@ static void transformer_blocks_norm2_multiply_forward(
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, n < N+1=65 (row), d < D=256 (row)
 static void norm_forward(const real* concat, const real* norm_maximum, real* magnitude_1, real* magnitude_11) {
   vec sum0 = v_zero();
@@ -3538,6 +3641,7 @@ static void norm_forward(const real* concat, const real* norm_maximum, real* mag
   v_store_n(magnitude_11, v_mul(row1, v_set(real(6.009615384615385e-05))), 1);
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10, d < D=256 (summed)
 static void head_forward_inspect(const real* norm_add, const real* head_weight, real* head_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -3553,6 +3657,7 @@ static void head_forward_inspect(const real* norm_add, const real* head_weight, 
   }
 }
 
+// CifarVit, vit_cifar.hpp: return head(take<1>(norm(transformer_blocks(dropout<S.dropout>(tokens))), 0_c));
 // b < B, classes < CLASSES=10 (row)
 static void head_multiply_forward(const real* head_einsum, const real* head_bias, real* magnitude_12) {
   vec sum0 = v_zero();

@@ -561,6 +561,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 
 // ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 
+// MnistVit, vit_mnist.hpp
 // i < 1, d < D=8; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
@@ -568,6 +569,7 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
   v_store(add, t0);
 }
 
+// MnistVit, vit_mnist.hpp: rearrange<"b c (gh p) (gw q) -> b (gh gw) (c p q)">(images, "p"_is(P), "q"_is(P));
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4; lanes along gw
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -581,6 +583,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, d < D=8, c < C*P*P=16 (summed); lanes along n
 static void linear_mapper_forward(const real* rearrange, const real* linear_mapper_weight,
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
@@ -622,6 +625,7 @@ static void copy_forward(const real* add, real* blocks_carry) {
   v_store_strided(blocks_carry, 50, v_load(add), lanes);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_norm1_weight,
@@ -648,6 +652,7 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
@@ -681,6 +686,7 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
@@ -709,6 +715,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
@@ -742,6 +749,7 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
 static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
                                         const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
@@ -781,6 +789,7 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
                                                 const real* blocks_mhsa_v_mappings_0_add, const real* blocks_carry,
@@ -811,6 +820,7 @@ static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_mhsa_divide_2,
                                                              const real* blocks_mhsa_v_mappings_1_add,
@@ -841,6 +851,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
@@ -871,6 +882,7 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
@@ -906,6 +918,7 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -919,6 +932,7 @@ static void blocks_1_mhsa_q_mappings_0_forward(
   v_store_n(blocks_1_mhsa_q_mappings_0_add, t1, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
@@ -930,6 +944,7 @@ static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
   unroll<7>([&](auto column) { v_store_some(blocks_1_mhsa_einsum + column * 8, sum[column], column < 6 ? lanes : 2); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -943,6 +958,7 @@ static void blocks_1_mhsa_q_mappings_1_forward(
   v_store_n(blocks_1_mhsa_q_mappings_1_add, t1, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, i < 1, n < N+1=50 (row); lanes along n
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
@@ -982,6 +998,7 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divide,
                                                   const real* blocks_1_mhsa_v_mappings_0_add,
@@ -1000,6 +1017,7 @@ static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divi
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_1_mhsa_divide_2,
                                                                const real* blocks_1_mhsa_v_mappings_1_add,
@@ -1019,6 +1037,7 @@ static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* block
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* blocks_1_norm2_weight,
                                    const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
@@ -1038,6 +1057,7 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
   v_store(blocks_1_norm2_add, t6);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
@@ -1055,6 +1075,7 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
@@ -1067,6 +1088,7 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
   v_store(blocks_1_add, t1);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
   Accumulators<2> sum = v_zero();
@@ -1080,6 +1102,7 @@ static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, re
   unroll<2>([&](auto column) { v_store_some(mlp_0_einsum + column * 8, sum[column], column < 1 ? lanes : 2); });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
   vec most0 = v_set(-INFINITY);
@@ -1102,6 +1125,7 @@ static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bi
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                                            const std::int32_t* labels, real* add, real* reduce_sum) {
@@ -1167,6 +1191,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_norm1_rsqrt, real* blocks_norm1_multiply,
@@ -1200,6 +1225,7 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
@@ -1233,6 +1259,7 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                     real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
@@ -1262,6 +1289,7 @@ static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_
   v_store(d_blocks_1_mlp_0_copy, v_fma(t9, x10, x11));
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
@@ -1282,6 +1310,7 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                            const std::int32_t* labels, real* add, real* reduce_sum, real* d_mlp_1_multiply) {
@@ -1351,6 +1380,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
   vec sum = v_zero();
@@ -1360,6 +1390,7 @@ static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_
   v_store(d_mlp_0_einsum, sum);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
@@ -1371,6 +1402,7 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
@@ -1381,6 +1413,7 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
   v_store(d_blocks_1_mlp_0_einsum, sum);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
@@ -1401,6 +1434,7 @@ static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, con
   v_store(d_blocks_1_add, t5);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
@@ -1413,6 +1447,7 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
                                                       real* d_blocks_1_mhsa_einsum_2) {
@@ -1431,6 +1466,7 @@ static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, i < 1, n < N+1=50 (row); lanes along n
 static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
@@ -1459,6 +1495,7 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_query_q_mappings_1_backward(
@@ -1477,6 +1514,7 @@ static void blocks_1_mhsa_query_q_mappings_1_backward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_key_k_mappings_1_backward(
@@ -1496,6 +1534,7 @@ static void blocks_1_mhsa_key_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
                                                       real* d_blocks_1_mhsa_einsum_6) {
@@ -1514,6 +1553,7 @@ static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 4 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
@@ -1541,6 +1581,7 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_k_mappings_1_backward(
@@ -1572,6 +1613,7 @@ static void blocks_1_mhsa_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -1595,6 +1637,7 @@ static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -1618,6 +1661,7 @@ static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real*
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const real* blocks_1_norm1_weight,
                                     const real* blocks_1_norm1_multiply, const real* blocks_1_norm1_rsqrt,
@@ -1677,6 +1721,7 @@ static void divide_forward_train(const std::int64_t batch, const real* divide_fo
   v_store_n(loss, t0, 1);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
                                         real* partial) {
@@ -1694,6 +1739,7 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bias, const real* partial) {
   along_row<10, 1>([&](auto classes, auto, auto some) __attribute__((always_inline)) {
@@ -1706,6 +1752,7 @@ static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bia
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
 static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
                                           const real* blocks_1_add, real* partial) {
@@ -1724,6 +1771,7 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
 static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_weight, const real* partial) {
   for (std::int64_t classes = 0; classes < 10; ++classes) {
@@ -1736,6 +1784,7 @@ static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_w
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1747,6 +1796,7 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
   v_store(partial + chunk * 8, sum);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
@@ -1757,6 +1807,7 @@ static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_
   v_store(gradient_blocks_1_mlp_2_bias, sum0);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
 static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_mlp_0_einsum, const real* d_blocks_1_mlp_2_copy,
@@ -1783,6 +1834,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_weight,
@@ -1799,6 +1851,7 @@ static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradien
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
 static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
@@ -1814,6 +1867,7 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
   unroll<4>([&](auto column) { v_store(partial + (chunk * 32 + column * 8), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_bias,
@@ -1828,6 +1882,7 @@ static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along d
 static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_1_multiply,
@@ -1847,6 +1902,7 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_weight,
@@ -1861,6 +1917,7 @@ static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradien
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
 static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_0_einsum,
@@ -1874,6 +1931,7 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
   v_store(partial + chunk * 8, sum);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1888,6 +1946,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
   v_store_n(partial + chunk * 4, sum, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
@@ -1900,6 +1959,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
   v_store_n(gradient_blocks_1_mhsa_q_mappings_1_bias, sum0, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_4,
@@ -1917,6 +1977,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
@@ -1931,6 +1992,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_7,
@@ -1945,6 +2007,7 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
 // for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1966,6 +2029,7 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2010,6 +2074,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
@@ -2024,6 +2089,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2068,6 +2134,7 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2091,6 +2158,7 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
   });
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
 // for 4 kernels of the plan, of which this is the first
 static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -2112,6 +2180,7 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                   const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
@@ -2144,6 +2213,7 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const real* blocks_mlp_0_weight,
                                   real* d_blocks_mlp_0_einsum) {
@@ -2168,6 +2238,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
                                   const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
@@ -2198,6 +2269,7 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_1_add,
                                  real* d_blocks_mhsa_einsum) {
@@ -2225,6 +2297,7 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
                                                     real* d_blocks_mhsa_einsum_2) {
@@ -2260,6 +2333,7 @@ static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, co
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
 static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
                                           const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
@@ -2288,6 +2362,7 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_query_q_mappings_1_backward(
@@ -2314,6 +2389,7 @@ static void blocks_mhsa_query_q_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_key_k_mappings_1_backward(
@@ -2354,6 +2430,7 @@ static void blocks_mhsa_key_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4,
                                               const real* blocks_mhsa_q_mappings_1_weight,
@@ -2384,6 +2461,7 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, const real* blocks_mhsa_divide,
                                                     real* d_blocks_mhsa_einsum_6) {
@@ -2419,6 +2497,7 @@ static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, co
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
@@ -2446,6 +2525,7 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
@@ -2494,6 +2574,7 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), n < N+1=50 (summed), m < M=32; lanes along n
 static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_1_multiply, real* partial) {
@@ -2516,6 +2597,7 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_mlp_1_multiply, const real* d_blocks_mlp_0_copy,
@@ -2564,6 +2646,7 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B (summed), n < N=49 (summed), d < D=8; lanes along n
 static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                 const real* d_blocks_carry_next, real* partial) {
@@ -2584,6 +2667,7 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   });
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
 static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                   const real* d_blocks_carry_next, const real* rearrange,
@@ -2632,6 +2716,7 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
 static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient_linear_mapper_weight,
                                               const real* partial) {
@@ -2647,6 +2732,7 @@ static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient
   }
 }
 
+// MnistVit, vit_mnist.hpp
 // b < B (summed), i < 1, d < D=8; lanes along d
 static void class_token_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry_next,
                                          real* partial) {
@@ -2660,6 +2746,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
   v_store(partial + chunk * 8, sum);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                                   real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
@@ -2686,6 +2773,7 @@ static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, r
   v_store(blocks_1_norm2_add, t10);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
@@ -2705,6 +2793,7 @@ static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_ad
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -2719,6 +2808,7 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
   v_store_strided(d_blocks_1_norm1_concat + 200, 50, t2, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -2732,6 +2822,7 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
   v_store_strided(d_blocks_1_norm1_concat, 50, v_mul(t1, v_load_n(blocks_1_norm1_weight, 4)), 4);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, i < 49, k < K=4; lanes along i
 static void blocks_1_norm1_multiply_of_slice_backward(
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
@@ -2743,6 +2834,7 @@ static void blocks_1_norm1_multiply_of_slice_backward(
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, i < 49, k < K=4; lanes along i
 static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
                                              real* d_blocks_1_norm1_concat) {
@@ -2754,6 +2846,7 @@ static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, co
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply,
@@ -2796,6 +2889,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
@@ -2825,6 +2919,7 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
@@ -2858,6 +2953,7 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_0_backward(
     const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
@@ -2892,6 +2988,7 @@ static void blocks_mhsa_q_mappings_0_backward(
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
                                                  const real* blocks_norm1_rsqrt, const real* d_blocks_add,
@@ -2916,6 +3013,7 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
   });
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, c < C*P*P=16, d < D=8 (summed); lanes along c
 static void linear_mapper_backward(const real* d_blocks_carry_next, const real* linear_mapper_weight,
                                    real* d_linear_mapper_einsum) {
@@ -2937,6 +3035,7 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
   }
 }
 
+// MnistVit, vit_mnist.hpp: rearrange<"b c (gh p) (gw q) -> b (gh gw) (c p q)">(images, "p"_is(P), "q"_is(P));
 // b < B, c < C=1, gh < GH=7, p < P=4, gw < GW=7, p2 < P=4; lanes along p2
 static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_images) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
@@ -2981,6 +3080,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, d < D=8, c < C*P*P=16 (summed); lanes along n
 static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
                                           real* linear_mapper_einsum) {
@@ -3008,6 +3108,7 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49 (row), d < D=8 (row); lanes along n
 static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
                                       real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
@@ -3033,6 +3134,7 @@ static void linear_mapper_add_forward(const real* linear_mapper_einsum, const re
   }
 }
 
+// MnistVit, vit_mnist.hpp
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_multiply(const real* concat, real* magnitude_1) {
   Accumulators<4> sum0 = v_zero();
@@ -3055,6 +3157,7 @@ static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
@@ -3083,6 +3186,7 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
@@ -3111,6 +3215,7 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
                                                 const real* blocks_mhsa_einsum_4, real* attention_1,
@@ -3189,6 +3294,7 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                          real* magnitude_5, real* magnitude_10) {
@@ -3208,6 +3314,7 @@ static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const 
   v_store_n(magnitude_10, v_mul(row1, v_set(real(0.0004))), 1);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_weighted_values_forward_inspect(
     const real* attention_0, const real* blocks_mhsa_v_mappings_0_add, real* blocks_mhsa_einsum,
@@ -3252,6 +3359,7 @@ static void blocks_mhsa_weighted_values_forward_inspect(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
     const real* attention_1, const real* blocks_mhsa_v_mappings_1_add, real* blocks_mhsa_einsum_2,
@@ -3296,6 +3404,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50 (row), k < K=4 (row); lanes along n
 static void blocks_mhsa_q_mappings_0_multiply_forward(
     const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
@@ -3349,6 +3458,7 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   v_store_n(magnitude_12, v_mul(row7, v_set(real(0.005))), 1);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                          real* blocks_mlp_0_einsum) {
@@ -3373,6 +3483,7 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
 static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
                                           real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
@@ -3403,6 +3514,7 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                          real* blocks_mlp_2_einsum) {
@@ -3430,6 +3542,7 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void blocks_norm1_multiply_forward(
     const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
@@ -3478,6 +3591,7 @@ static void blocks_norm1_multiply_forward(
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
   Accumulators<2> sum = v_zero();
@@ -3491,6 +3605,7 @@ static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp
   unroll<2>([&](auto column) { v_store_some(mlp_0_einsum + column * 8, sum[column], column < 1 ? lanes : 2); });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
                                           real* magnitude_20) {

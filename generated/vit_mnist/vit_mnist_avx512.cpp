@@ -547,6 +547,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 
 // ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 
+// MnistVit, vit_mnist.hpp
 // i < 1, d < D=8; lanes along d
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
@@ -554,6 +555,7 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
   v_store_n(add, t0, 8);
 }
 
+// MnistVit, vit_mnist.hpp: rearrange<"b c (gh p) (gw q) -> b (gh gw) (c p q)">(images, "p"_is(P), "q"_is(P));
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4; lanes along gw
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -567,6 +569,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, d < D=8, c < C*P*P=16 (summed); lanes along n
 static void linear_mapper_forward(const real* rearrange, const real* linear_mapper_weight,
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
@@ -606,6 +609,7 @@ static void copy_forward(const real* add, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) v_store_n(blocks_carry + d * 50, v_load_n(add + d, 1), 1);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_norm1_weight,
@@ -632,6 +636,7 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
@@ -650,6 +655,7 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
@@ -665,6 +671,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
@@ -683,6 +690,7 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
 static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
                                         const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
@@ -722,6 +730,7 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
                                                 const real* blocks_mhsa_v_mappings_0_add, const real* blocks_carry,
@@ -736,6 +745,7 @@ static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_mhsa_divide_2,
                                                              const real* blocks_mhsa_v_mappings_1_add,
@@ -750,6 +760,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
@@ -781,6 +792,7 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
@@ -814,6 +826,7 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -827,6 +840,7 @@ static void blocks_1_mhsa_q_mappings_0_forward(
   v_store_n(blocks_1_mhsa_q_mappings_0_add, t1, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
@@ -840,6 +854,7 @@ static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -853,6 +868,7 @@ static void blocks_1_mhsa_q_mappings_1_forward(
   v_store_n(blocks_1_mhsa_q_mappings_1_add, t1, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, i < 1, n < N+1=50 (row); lanes along n
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
@@ -892,6 +908,7 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divide,
                                                   const real* blocks_1_mhsa_v_mappings_0_add,
@@ -910,6 +927,7 @@ static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divi
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_1_mhsa_divide_2,
                                                                const real* blocks_1_mhsa_v_mappings_1_add,
@@ -929,6 +947,7 @@ static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* block
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* blocks_1_norm2_weight,
                                    const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
@@ -949,6 +968,7 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
   v_store_n(blocks_1_norm2_add, t6, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
@@ -966,6 +986,7 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along m
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
@@ -981,6 +1002,7 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
   vec sum = v_zero();
@@ -990,6 +1012,7 @@ static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, re
   v_store_n(mlp_0_einsum, sum, 10);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
   vec most0 = v_set(-INFINITY);
@@ -1006,6 +1029,7 @@ static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bi
   v_store_n(outputs, v_mul(v_load_n(outputs, 10), t3), 10);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                                            const std::int32_t* labels, real* add, real* reduce_sum) {
@@ -1061,6 +1085,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_norm1_rsqrt, real* blocks_norm1_multiply,
@@ -1094,6 +1119,7 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
@@ -1127,6 +1153,7 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                     real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
@@ -1156,6 +1183,7 @@ static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_
   v_store_n(d_blocks_1_mlp_0_copy, v_fma(t9, x10, x11), 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
@@ -1176,6 +1204,7 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                            const std::int32_t* labels, real* add, real* reduce_sum, real* d_mlp_1_multiply) {
@@ -1233,6 +1262,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   v_store_n(d_mlp_1_multiply, v_mul(t24, v_sub(t28, row5)), 10);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, d < D=8, classes < CLASSES=10 (summed); lanes along d
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
   vec sum = v_zero();
@@ -1242,6 +1272,7 @@ static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_
   v_store_n(d_mlp_0_einsum, sum, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
@@ -1253,6 +1284,7 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8, m < M=32 (summed); lanes along d
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
@@ -1263,6 +1295,7 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
   v_store_n(d_blocks_1_mlp_0_einsum, sum, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
@@ -1283,6 +1316,7 @@ static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, con
   v_store_n(d_blocks_1_add, t5, 8);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, n < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
@@ -1295,6 +1329,7 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
                                                       real* d_blocks_1_mhsa_einsum_2) {
@@ -1305,6 +1340,7 @@ static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, i < 1, n < N+1=50 (row); lanes along n
 static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
@@ -1333,6 +1369,7 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_query_q_mappings_1_backward(
@@ -1351,6 +1388,7 @@ static void blocks_1_mhsa_query_q_mappings_1_backward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_key_k_mappings_1_backward(
@@ -1362,6 +1400,7 @@ static void blocks_1_mhsa_key_k_mappings_1_backward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed); lanes along n
 static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
                                                       real* d_blocks_1_mhsa_einsum_6) {
@@ -1372,6 +1411,7 @@ static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 4 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
@@ -1387,6 +1427,7 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_k_mappings_1_backward(
@@ -1402,6 +1443,7 @@ static void blocks_1_mhsa_k_mappings_1_backward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -1425,6 +1467,7 @@ static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -1448,6 +1491,7 @@ static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real*
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const real* blocks_1_norm1_weight,
                                     const real* blocks_1_norm1_multiply, const real* blocks_1_norm1_rsqrt,
@@ -1509,6 +1553,7 @@ static void divide_forward_train(const std::int64_t batch, const real* divide_fo
   v_store_n(loss, t0, 1);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
                                         real* partial) {
@@ -1519,6 +1564,7 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
   v_store_n(partial + chunk * 10, sum, 10);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B (summed), classes < CLASSES=10; lanes along classes
 static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bias, const real* partial) {
   vec sum0 = v_zero();
@@ -1529,6 +1575,7 @@ static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bia
   v_store_n(gradient_mlp_0_bias, sum0, 10);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
 static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
                                           const real* blocks_1_add, real* partial) {
@@ -1547,6 +1594,7 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // classes < CLASSES=10, d < D=8, b < B (summed); lanes along d
 static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_weight, const real* partial) {
   for (std::int64_t classes = 0; classes < 10; ++classes) {
@@ -1559,6 +1607,7 @@ static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_w
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1570,6 +1619,7 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
   v_store_n(partial + chunk * 8, sum, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
@@ -1582,6 +1632,7 @@ static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_
   v_store_n(gradient_blocks_1_mlp_2_bias, sum0, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
 static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_mlp_0_einsum, const real* d_blocks_1_mlp_2_copy,
@@ -1597,6 +1648,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed); lanes along m
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_weight,
@@ -1613,6 +1665,7 @@ static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradien
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
 static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
@@ -1628,6 +1681,7 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
   unroll<2>([&](auto column) { v_store(partial + (chunk * 32 + column * 16), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), m < M=32; lanes along m
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_bias,
@@ -1642,6 +1696,7 @@ static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along m
 static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_1_multiply,
@@ -1657,6 +1712,7 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed); lanes along m
 static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_weight,
                                                const real* partial) {
@@ -1672,6 +1728,7 @@ static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradien
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8; lanes along d
 static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_0_einsum,
@@ -1686,6 +1743,7 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
   v_store_n(partial + chunk * 8, sum, 8);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1700,6 +1758,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
   v_store_n(partial + chunk * 4, sum, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), i < 1 (summed), k < K=4; lanes along k
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
@@ -1712,6 +1771,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
   v_store_n(gradient_blocks_1_mhsa_q_mappings_1_bias, sum0, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_4,
@@ -1729,6 +1789,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
@@ -1743,6 +1804,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_7,
@@ -1757,6 +1819,7 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   unroll<4>([&](auto row) { v_store_n(partial + (chunk * 16 + row * 4), sum[row], 4); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), n < N+1=50 (summed), k < K=4; lanes along n
 // for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1778,6 +1841,7 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1804,6 +1868,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
@@ -1818,6 +1883,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_sum(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed); lanes along n
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1844,6 +1910,7 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   });
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
 // for 3 kernels of the plan, of which this is the first
 static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1867,6 +1934,7 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
   });
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B (summed), n < N+1=50 (summed), d < D=8; lanes along n
 // for 4 kernels of the plan, of which this is the first
 static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1888,6 +1956,7 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                   const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
@@ -1918,6 +1987,7 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const real* blocks_mlp_0_weight,
                                   real* d_blocks_mlp_0_einsum) {
@@ -1941,6 +2011,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
                                   const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
@@ -1971,6 +2042,7 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n
 static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_1_add,
                                  real* d_blocks_mhsa_einsum) {
@@ -1985,6 +2057,7 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
                                                     real* d_blocks_mhsa_einsum_2) {
@@ -2005,6 +2078,7 @@ static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, co
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n
 static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
                                           const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
@@ -2033,6 +2107,7 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_query_q_mappings_1_backward(
@@ -2046,6 +2121,7 @@ static void blocks_mhsa_query_q_mappings_1_backward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_key_k_mappings_1_backward(
@@ -2069,6 +2145,7 @@ static void blocks_mhsa_key_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4,
                                               const real* blocks_mhsa_q_mappings_1_weight,
@@ -2084,6 +2161,7 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, const real* blocks_mhsa_divide,
                                                     real* d_blocks_mhsa_einsum_6) {
@@ -2104,6 +2182,7 @@ static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, co
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
@@ -2131,6 +2210,7 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
@@ -2179,6 +2259,7 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), n < N+1=50 (summed), m < M=32; lanes along n
 static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_1_multiply, real* partial) {
@@ -2201,6 +2282,7 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_mlp_1_multiply, const real* d_blocks_mlp_0_copy,
@@ -2249,6 +2331,7 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed); lanes along n
 static void blocks_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_mlp_0_weight,
                                              const real* partial) {
@@ -2262,6 +2345,7 @@ static void blocks_mlp_0_weight_gradient_sum(const Group& group, real* gradient_
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B (summed), n < N=49 (summed), d < D=8; lanes along n
 static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                 const real* d_blocks_carry_next, real* partial) {
@@ -2282,6 +2366,7 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   });
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
 static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                   const real* d_blocks_carry_next, const real* rearrange,
@@ -2330,6 +2415,7 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed); lanes along n
 static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient_linear_mapper_weight,
                                               const real* partial) {
@@ -2343,6 +2429,7 @@ static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient
   }
 }
 
+// MnistVit, vit_mnist.hpp
 // b < B (summed), i < 1, d < D=8; lanes along d
 static void class_token_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry_next,
                                          real* partial) {
@@ -2356,6 +2443,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
   v_store_n(partial + chunk * 8, sum, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row); lanes along d
 static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                                   real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
@@ -2382,6 +2470,7 @@ static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, r
   v_store_n(blocks_1_norm2_add, t10, 8);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed); lanes along m
 static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
@@ -2401,6 +2490,7 @@ static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_ad
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -2415,6 +2505,7 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
   v_store_strided(d_blocks_1_norm1_concat + 200, 50, t2, 4);
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed); lanes along k
 static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -2428,6 +2519,7 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
   v_store_strided(d_blocks_1_norm1_concat, 50, v_mul(t1, v_load_n(blocks_1_norm1_weight, 4)), 4);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, i < 49, k < K=4; lanes along i
 static void blocks_1_norm1_multiply_of_slice_backward(
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
@@ -2439,6 +2531,7 @@ static void blocks_1_norm1_multiply_of_slice_backward(
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, i < 49, k < K=4; lanes along i
 static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
                                              real* d_blocks_1_norm1_concat) {
@@ -2450,6 +2543,7 @@ static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, co
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply,
@@ -2492,6 +2586,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
@@ -2519,6 +2614,7 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
@@ -2537,6 +2633,7 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed); lanes along n
 static void blocks_mhsa_q_mappings_0_backward(
     const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
@@ -2555,6 +2652,7 @@ static void blocks_mhsa_q_mappings_0_backward(
   });
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
                                                  const real* blocks_norm1_rsqrt, const real* d_blocks_add,
@@ -2579,6 +2677,7 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
   });
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, c < C*P*P=16, d < D=8 (summed); lanes along c
 static void linear_mapper_backward(const real* d_blocks_carry_next, const real* linear_mapper_weight,
                                    real* d_linear_mapper_einsum) {
@@ -2592,6 +2691,7 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
   }
 }
 
+// MnistVit, vit_mnist.hpp: rearrange<"b c (gh p) (gw q) -> b (gh gw) (c p q)">(images, "p"_is(P), "q"_is(P));
 // b < B, c < C=1, gh < GH=7, p < P=4, gw < GW=7, p2 < P=4; lanes along p2
 static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_images) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
@@ -2636,6 +2736,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, d < D=8, c < C*P*P=16 (summed); lanes along n
 static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
                                           real* linear_mapper_einsum) {
@@ -2659,6 +2760,7 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49 (row), d < D=8 (row); lanes along n
 static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
                                       real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
@@ -2684,6 +2786,7 @@ static void linear_mapper_add_forward(const real* linear_mapper_einsum, const re
   }
 }
 
+// MnistVit, vit_mnist.hpp
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void inspect_multiply(const real* concat, real* magnitude_1) {
   Accumulators<3> sum0 = v_zero();
@@ -2706,6 +2809,7 @@ static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row); lanes along n
 // for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
@@ -2734,6 +2838,7 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed); lanes along n2
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
@@ -2749,6 +2854,7 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
                                                 const real* blocks_mhsa_einsum_4, real* attention_1,
@@ -2827,6 +2933,7 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row); lanes along n2
 static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                          real* magnitude_5, real* magnitude_10) {
@@ -2846,6 +2953,7 @@ static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const 
   v_store_n(magnitude_10, v_mul(row1, v_set(real(0.0004))), 1);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_weighted_values_forward_inspect(
     const real* attention_0, const real* blocks_mhsa_v_mappings_0_add, real* blocks_mhsa_einsum,
@@ -2871,6 +2979,7 @@ static void blocks_mhsa_weighted_values_forward_inspect(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed); lanes along n2
 static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
     const real* attention_1, const real* blocks_mhsa_v_mappings_1_add, real* blocks_mhsa_einsum_2,
@@ -2896,6 +3005,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50 (row), k < K=4 (row); lanes along n
 static void blocks_mhsa_q_mappings_0_multiply_forward(
     const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
@@ -2949,6 +3059,7 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   v_store_n(magnitude_12, v_mul(row7, v_set(real(0.005))), 1);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed); lanes along n
 static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                          real* blocks_mlp_0_einsum) {
@@ -2972,6 +3083,7 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50 (row), m < M=32 (row); lanes along n
 static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
                                           real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
@@ -3002,6 +3114,7 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed); lanes along n
 static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                          real* blocks_mlp_2_einsum) {
@@ -3025,6 +3138,7 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50 (row), d < D=8 (row); lanes along n
 static void blocks_norm1_multiply_forward(
     const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
@@ -3073,6 +3187,7 @@ static void blocks_norm1_multiply_forward(
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10, d < D=8 (summed); lanes along classes
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
   vec sum = v_zero();
@@ -3082,6 +3197,7 @@ static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp
   v_store_n(mlp_0_einsum, sum, 10);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row); lanes along classes
 static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
                                           real* magnitude_20) {

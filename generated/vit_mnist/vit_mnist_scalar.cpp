@@ -383,6 +383,7 @@ alignas(64) const real table_sinusoidal_50x8_0[400] = {
 
 // ---- kernels: each call handles one index of the axis that is partitioned among threads ----
 
+// MnistVit, vit_mnist.hpp
 // i < 1, d < D=8
 // for 3 kernels of the plan, of which this is the first
 static void add_forward(const real* class_token, const real* sinusoidal_50x8, real* add) {
@@ -392,6 +393,7 @@ static void add_forward(const real* class_token, const real* sinusoidal_50x8, re
   }
 }
 
+// MnistVit, vit_mnist.hpp: rearrange<"b c (gh p) (gw q) -> b (gh gw) (c p q)">(images, "p"_is(P), "q"_is(P));
 // b < B, gh < GH=7, gw < GW=7, c < C=1, p < P=4, p2 < P=4
 // for 3 kernels of the plan, of which this is the first
 static void rearrange_forward(const real* images, real* rearrange) {
@@ -407,6 +409,7 @@ static void rearrange_forward(const real* images, real* rearrange) {
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, d < D=8, c < C*P*P=16 (summed)
 static void linear_mapper_forward(const real* rearrange, const real* linear_mapper_weight,
                                   const real* linear_mapper_bias, const real* sinusoidal_50x8, real* blocks_carry) {
@@ -453,6 +456,7 @@ static void copy_forward(const real* add, real* blocks_carry) {
   for (std::int64_t d = 0; d < 8; ++d) v_store(blocks_carry + d * 50, v_load(add + d));
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_norm1_weight,
@@ -479,6 +483,7 @@ static void blocks_norm1_forward(const real* blocks_carry, const real* blocks_no
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 // for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_0_weight,
@@ -503,6 +508,7 @@ static void blocks_mhsa_q_mappings_0_forward(const real* blocks_norm1_add, const
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
 // for 3 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
@@ -539,6 +545,7 @@ static void blocks_mhsa_forward(const real* blocks_mhsa_q_mappings_0_add, const 
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 // for 5 kernels of the plan, of which this is the first
 static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const real* blocks_mhsa_q_mappings_1_weight,
@@ -563,6 +570,7 @@ static void blocks_mhsa_q_mappings_1_forward(const real* blocks_norm1_add, const
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row)
 static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* blocks_mhsa_divide,
                                         const real* blocks_mhsa_einsum_2, real* blocks_mhsa_divide_2) {
@@ -600,6 +608,7 @@ static void blocks_mhsa_softmax_forward(const real* blocks_mhsa_einsum, real* bl
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
                                                 const real* blocks_mhsa_v_mappings_0_add, const real* blocks_carry,
@@ -621,6 +630,7 @@ static void blocks_mhsa_weighted_values_forward(const real* blocks_mhsa_divide,
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_mhsa_divide_2,
                                                              const real* blocks_mhsa_v_mappings_1_add,
@@ -642,6 +652,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
 static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                  const real* blocks_mlp_0_bias, real* blocks_mlp_1_gelu) {
@@ -666,6 +677,7 @@ static void blocks_mlp_0_forward(const real* blocks_norm2_add, const real* block
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed)
 static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                  const real* blocks_concat, const real* blocks_mlp_2_bias, real* blocks_carry_next) {
@@ -691,6 +703,7 @@ static void blocks_mlp_2_forward(const real* blocks_mlp_1_gelu, const real* bloc
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_0_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -709,6 +722,7 @@ static void blocks_1_mhsa_q_mappings_0_forward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, n < N+1=50, k < K=4 (summed)
 // for 3 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
@@ -726,6 +740,7 @@ static void blocks_1_mhsa_forward(const real* blocks_1_mhsa_q_mappings_0_add,
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_1_forward(
     const real* blocks_1_norm1_add, const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -744,6 +759,7 @@ static void blocks_1_mhsa_q_mappings_1_forward(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, i < 1, n < N+1=50 (row)
 static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real* blocks_1_mhsa_divide,
                                           const real* blocks_1_mhsa_einsum_2, real* blocks_1_mhsa_divide_2) {
@@ -781,6 +797,7 @@ static void blocks_1_mhsa_softmax_forward(const real* blocks_1_mhsa_einsum, real
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
 static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divide,
                                                   const real* blocks_1_mhsa_v_mappings_0_add,
@@ -799,6 +816,7 @@ static void blocks_1_mhsa_weighted_values_forward(const real* blocks_1_mhsa_divi
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
 static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* blocks_1_mhsa_divide_2,
                                                                const real* blocks_1_mhsa_v_mappings_1_add,
@@ -817,6 +835,7 @@ static void blocks_1_mhsa_weighted_values_v_mappings_1_forward(const real* block
   });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row)
 static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* blocks_1_norm2_weight,
                                    const real* blocks_1_norm2_bias, real* blocks_1_norm2_add) {
@@ -840,6 +859,7 @@ static void blocks_1_norm2_forward(const real* blocks_1_concat, const real* bloc
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed)
 static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu) {
@@ -859,6 +879,7 @@ static void blocks_1_mlp_0_forward(const real* blocks_1_norm2_add, const real* b
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8, m < M=32 (summed)
 static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* blocks_1_mlp_2_weight,
                                    const real* blocks_1_concat, const real* blocks_1_mlp_2_bias, real* blocks_1_add) {
@@ -874,6 +895,7 @@ static void blocks_1_mlp_2_forward(const real* blocks_1_mlp_1_gelu, const real* 
   });
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10, d < D=8 (summed)
 static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, real* mlp_0_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -889,6 +911,7 @@ static void mlp_0_forward(const real* blocks_1_add, const real* mlp_0_weight, re
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row)
 static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs) {
   vec most0 = v_set(-INFINITY);
@@ -911,6 +934,7 @@ static void mlp_0_softmax_forward(const real* mlp_0_einsum, const real* mlp_0_bi
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row)
 static void mlp_0_softmax_forward_evaluate(const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                                            const std::int32_t* labels, real* add, real* reduce_sum) {
@@ -970,6 +994,7 @@ static void divide_forward(const std::int64_t batch, const real* add, const real
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 // for 3 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_norm1_rsqrt, real* blocks_norm1_multiply,
@@ -1003,6 +1028,7 @@ static void blocks_norm1_forward_train(const real* blocks_carry, real* blocks_no
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
 static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                        const real* blocks_mlp_0_bias, real* blocks_mlp_0_add, real* blocks_mlp_1_gelu) {
@@ -1029,6 +1055,7 @@ static void blocks_mlp_0_forward_train(const real* blocks_norm2_add, const real*
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row)
 static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                     real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
@@ -1062,6 +1089,7 @@ static void blocks_1_norm2_backward(const real* blocks_1_concat, real* blocks_1_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed)
 static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                     const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
@@ -1084,6 +1112,7 @@ static void blocks_1_mlp_0_backward(const real* blocks_1_norm2_add, const real* 
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row)
 static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, const real* mlp_0_bias, real* outputs,
                            const std::int32_t* labels, real* add, real* reduce_sum, real* d_mlp_1_multiply) {
@@ -1153,6 +1182,7 @@ static void mlp_0_backward(const std::int64_t batch, const real* mlp_0_einsum, c
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, d < D=8, classes < CLASSES=10 (summed)
 static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_0_weight, real* d_mlp_0_einsum) {
   Accumulators<8> sum = v_zero();
@@ -1165,6 +1195,7 @@ static void mlp_0_matmul_backward(const real* d_mlp_1_multiply, const real* mlp_
   unroll<8>([&](auto column) { v_store(d_mlp_0_einsum + column, sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed)
 static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* blocks_1_mlp_2_weight,
                                     const real* d_blocks_1_mlp_1_gelu_gradient, real* d_blocks_1_mlp_1_multiply) {
@@ -1181,6 +1212,7 @@ static void blocks_1_mlp_2_backward(const real* d_mlp_0_einsum, const real* bloc
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8, m < M=32 (summed)
 static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply, const real* blocks_1_mlp_0_weight,
                                            real* d_blocks_1_mlp_0_einsum) {
@@ -1194,6 +1226,7 @@ static void blocks_1_mlp_0_matmul_backward(const real* d_blocks_1_mlp_1_multiply
   unroll<8>([&](auto column) { v_store(d_blocks_1_mlp_0_einsum + column, sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, const real* blocks_1_norm2_weight,
@@ -1218,6 +1251,7 @@ static void blocks_1_norm2_add_backward(const real* d_blocks_1_mlp_0_einsum, con
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, n < N+1=50, k < K=4 (summed)
 static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_v_mappings_1_add,
                                    real* d_blocks_1_mhsa_einsum) {
@@ -1234,6 +1268,7 @@ static void blocks_1_mhsa_backward(const real* d_blocks_1_add, const real* block
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
 static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide_2,
                                                       real* d_blocks_1_mhsa_einsum_2) {
@@ -1251,6 +1286,7 @@ static void blocks_1_mhsa_value_v_mappings_1_backward(const real* d_blocks_1_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, i < 1, n < N+1=50 (row)
 static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, const real* blocks_1_mhsa_divide_2,
                                             const real* d_blocks_1_mhsa_einsum_3, const real* blocks_1_mhsa_divide,
@@ -1279,6 +1315,7 @@ static void blocks_1_mhsa_multiply_backward(const real* d_blocks_1_mhsa_einsum, 
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 1, k < K=4, n < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_query_q_mappings_1_backward(
@@ -1294,6 +1331,7 @@ static void blocks_1_mhsa_query_q_mappings_1_backward(
   unroll<4>([&](auto column) { v_store(d_blocks_1_mhsa_einsum_4 + column, sum[column]); });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_key_k_mappings_1_backward(
@@ -1312,6 +1350,7 @@ static void blocks_1_mhsa_key_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, i < 1 (summed)
 static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add, const real* blocks_1_mhsa_divide,
                                                       real* d_blocks_1_mhsa_einsum_6) {
@@ -1329,6 +1368,7 @@ static void blocks_1_mhsa_value_v_mappings_0_backward(const real* d_blocks_1_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 // for 4 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_2,
@@ -1350,6 +1390,7 @@ static void blocks_1_mhsa_v_mappings_1_backward(const real* d_blocks_1_mhsa_eins
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_k_mappings_1_backward(
@@ -1372,6 +1413,7 @@ static void blocks_1_mhsa_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_einsum_4,
                                                 const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -1399,6 +1441,7 @@ static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_einsum_7,
                                                 const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -1426,6 +1469,7 @@ static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real*
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_1_norm1_backward(const real* d_blocks_1_norm1_concat, const real* blocks_1_norm1_weight,
                                     const real* blocks_1_norm1_multiply, const real* blocks_1_norm1_rsqrt,
@@ -1484,6 +1528,7 @@ static void divide_forward_train(const std::int64_t batch, const real* divide_fo
   v_store_n(loss, t0, 1);
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B (summed), classes < CLASSES=10
 static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
                                         real* partial) {
@@ -1501,6 +1546,7 @@ static void mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& g
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B (summed), classes < CLASSES=10
 static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bias, const real* partial) {
   for (std::int64_t classes = 0; classes < 10; ++classes) {
@@ -1513,6 +1559,7 @@ static void mlp_0_bias_gradient_sum(const Group& group, real* gradient_mlp_0_bia
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // classes < CLASSES=10, d < D=8, b < B (summed)
 static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_mlp_1_multiply,
                                           const real* blocks_1_add, real* partial) {
@@ -1536,6 +1583,7 @@ static void mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group&
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // classes < CLASSES=10, d < D=8, b < B (summed)
 static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_weight, const real* partial) {
   for (std::int64_t classes = 0; classes < 10; ++classes) {
@@ -1550,6 +1598,7 @@ static void mlp_0_weight_gradient_sum(const Group& group, real* gradient_mlp_0_w
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8
 static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_mlp_0_einsum, real* partial) {
@@ -1562,6 +1611,7 @@ static void blocks_1_mlp_2_bias_gradient_partial(const std::int64_t chunk, const
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_bias,
@@ -1576,6 +1626,7 @@ static void blocks_1_mlp_2_bias_gradient_sum(const Group& group, real* gradient_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed)
 static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_mlp_0_einsum, const real* d_blocks_1_mlp_2_copy,
@@ -1600,6 +1651,7 @@ static void blocks_1_mlp_2_weight_gradient_partial(const std::int64_t chunk, con
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), i < 1 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_2_weight,
@@ -1616,6 +1668,7 @@ static void blocks_1_mlp_2_weight_gradient_sum(const Group& group, real* gradien
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), m < M=32
 static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_1_multiply, real* partial) {
@@ -1633,6 +1686,7 @@ static void blocks_1_mlp_0_bias_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), m < M=32
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_bias,
@@ -1647,6 +1701,7 @@ static void blocks_1_mlp_0_bias_gradient_sum(const Group& group, real* gradient_
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed)
 static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_1_multiply,
@@ -1671,6 +1726,7 @@ static void blocks_1_mlp_0_weight_gradient_partial(const std::int64_t chunk, con
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), i < 1 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradient_blocks_1_mlp_0_weight,
@@ -1687,6 +1743,7 @@ static void blocks_1_mlp_0_weight_gradient_sum(const Group& group, real* gradien
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8
 static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                    const real* d_blocks_1_mlp_0_einsum,
@@ -1704,6 +1761,7 @@ static void blocks_1_norm2_weight_gradient_partial(const std::int64_t chunk, con
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), i < 1 (summed), d < D=8
 static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_1_mlp_0_einsum, real* partial) {
@@ -1719,6 +1777,7 @@ static void blocks_1_norm2_bias_gradient_partial(const std::int64_t chunk, const
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), i < 1 (summed), k < K=4
 // for 2 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1735,6 +1794,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_partial(const std::int64_t 
   unroll<4>([&](auto column) { v_store(partial + (chunk * 4 + column), sum[column]); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), i < 1 (summed), k < K=4
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
@@ -1749,6 +1809,7 @@ static void blocks_1_mhsa_q_mappings_1_bias_gradient_sum(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed)
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_4,
@@ -1773,6 +1834,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_partial(const std::int64_
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed)
 // for 12 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
@@ -1789,6 +1851,7 @@ static void blocks_1_mhsa_q_mappings_1_weight_gradient_sum(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), i < 1 (summed)
 static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                                const real* d_blocks_1_mhsa_einsum_7,
@@ -1813,6 +1876,7 @@ static void blocks_1_mhsa_q_mappings_0_weight_gradient_partial(const std::int64_
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B (summed), n < N+1=50 (summed), k < K=4
 // for 10 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1831,6 +1895,7 @@ static void blocks_1_mhsa_v_mappings_1_bias_gradient_partial(const std::int64_t 
   unroll<4>([&](auto column) { v_store(partial + (chunk * 4 + column), sum[column]); });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1858,6 +1923,7 @@ static void blocks_1_mhsa_v_mappings_1_weight_gradient_partial(const std::int64_
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // k < K=4, k2 < K=4, b < B (summed), n < N+1=50 (summed)
 // for 5 kernels of the plan, of which this is the first
 static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1885,6 +1951,7 @@ static void blocks_1_mhsa_v_mappings_0_weight_gradient_partial(const std::int64_
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B (summed), n < N+1=50 (summed), d < D=8
 // for 3 kernels of the plan, of which this is the first
 static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1905,6 +1972,7 @@ static void blocks_1_norm1_weight_gradient_partial(const std::int64_t chunk, con
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B (summed), n < N+1=50 (summed), d < D=8
 // for 4 kernels of the plan, of which this is the first
 static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const Group& group,
@@ -1923,6 +1991,7 @@ static void blocks_1_norm1_bias_gradient_partial(const std::int64_t chunk, const
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
 static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                   const real* blocks_mlp_0_add, real* d_blocks_mlp_2_copy,
@@ -1948,6 +2017,7 @@ static void blocks_mlp_2_backward(const real* d_blocks_carry, const real* blocks
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed)
 static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const real* blocks_mlp_0_weight,
                                   real* d_blocks_mlp_0_einsum) {
@@ -1969,6 +2039,7 @@ static void blocks_mlp_0_backward(const real* d_blocks_mlp_1_multiply, const rea
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real* blocks_norm2_weight,
                                   const real* blocks_norm2_multiply, const real* blocks_norm2_bias,
@@ -1996,6 +2067,7 @@ static void blocks_norm2_backward(const real* d_blocks_mlp_0_einsum, const real*
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
 static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mhsa_v_mappings_1_add,
                                  real* d_blocks_mhsa_einsum) {
@@ -2031,6 +2103,7 @@ static void blocks_mhsa_backward(const real* d_blocks_add, const real* blocks_mh
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, const real* blocks_mhsa_divide_2,
                                                     real* d_blocks_mhsa_einsum_2) {
@@ -2052,6 +2125,7 @@ static void blocks_mhsa_value_v_mappings_1_backward(const real* d_blocks_add, co
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row)
 static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, const real* blocks_mhsa_divide_2,
                                           const real* d_blocks_mhsa_einsum_3, const real* blocks_mhsa_divide,
@@ -2080,6 +2154,7 @@ static void blocks_mhsa_multiply_backward(const real* d_blocks_mhsa_einsum, cons
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_query_q_mappings_1_backward(
@@ -2100,6 +2175,7 @@ static void blocks_mhsa_query_q_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_key_k_mappings_1_backward(
@@ -2122,6 +2198,7 @@ static void blocks_mhsa_key_k_mappings_1_backward(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4,
                                               const real* blocks_mhsa_q_mappings_1_weight,
@@ -2143,6 +2220,7 @@ static void blocks_mhsa_q_mappings_1_backward(const real* d_blocks_mhsa_einsum_4
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, const real* blocks_mhsa_divide,
                                                     real* d_blocks_mhsa_einsum_6) {
@@ -2164,6 +2242,7 @@ static void blocks_mhsa_value_v_mappings_0_backward(const real* d_blocks_add, co
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real* blocks_norm1_weight,
@@ -2188,6 +2267,7 @@ static void blocks_norm1_backward(const real* d_blocks_norm1_concat, const real*
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // d < D=8, m < M=32, b < B (summed), n < N+1=50 (summed)
 static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_carry, const real* d_blocks_mlp_2_copy,
@@ -2216,6 +2296,7 @@ static void blocks_mlp_2_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B (summed), n < N+1=50 (summed), m < M=32
 static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                const real* d_blocks_mlp_1_multiply, real* partial) {
@@ -2235,6 +2316,7 @@ static void blocks_mlp_0_bias_gradient_partial(const std::int64_t chunk, const G
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // m < M=32, d < D=8, b < B (summed), n < N+1=50 (summed)
 static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                  const real* d_blocks_mlp_1_multiply, const real* d_blocks_mlp_0_copy,
@@ -2263,6 +2345,7 @@ static void blocks_mlp_0_weight_gradient_partial(const std::int64_t chunk, const
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B (summed), n < N=49 (summed), d < D=8
 static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const Group& group,
                                                 const real* d_blocks_carry_next, real* partial) {
@@ -2280,6 +2363,7 @@ static void linear_mapper_bias_gradient_partial(const std::int64_t chunk, const 
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed)
 static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, const Group& group,
                                                   const real* d_blocks_carry_next, const real* rearrange,
@@ -2308,6 +2392,7 @@ static void linear_mapper_weight_gradient_partial(const std::int64_t chunk, cons
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // d < D=8, c < C*P*P=16, b < B (summed), n < N=49 (summed)
 static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient_linear_mapper_weight,
                                               const real* partial) {
@@ -2323,6 +2408,7 @@ static void linear_mapper_weight_gradient_sum(const Group& group, real* gradient
   }
 }
 
+// MnistVit, vit_mnist.hpp
 // b < B (summed), i < 1, d < D=8
 static void class_token_gradient_partial(const std::int64_t chunk, const Group& group, const real* d_blocks_carry_next,
                                          real* partial) {
@@ -2338,6 +2424,7 @@ static void class_token_gradient_partial(const std::int64_t chunk, const Group& 
   unroll<8>([&](auto column) { v_store(partial + (chunk * 8 + column), sum[column]); });
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, d < D=8 (row)
 static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, real* blocks_1_norm2_rsqrt,
                                                   real* blocks_1_norm2_multiply, const real* blocks_1_norm2_weight,
@@ -2368,6 +2455,7 @@ static void blocks_1_norm2_forward_input_gradient(const real* blocks_1_concat, r
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, i < 1, m < M=32, d < D=8 (summed)
 static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_add, const real* blocks_1_mlp_0_weight,
                                                    const real* blocks_1_mlp_0_bias, real* blocks_1_mlp_1_gelu,
@@ -2389,6 +2477,7 @@ static void blocks_1_mlp_0_backward_input_gradient(const real* blocks_1_norm2_ad
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_4, const real* blocks_1_mhsa_q_mappings_1_weight,
@@ -2407,6 +2496,7 @@ static void blocks_1_mhsa_q_mappings_1_backward_input_gradient(
   });
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, i < 1, k < K=4, k2 < K=4 (summed)
 static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
     const real* d_blocks_1_mhsa_einsum_7, const real* blocks_1_mhsa_q_mappings_0_weight,
@@ -2425,6 +2515,7 @@ static void blocks_1_mhsa_q_mappings_0_backward_input_gradient(
   });
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, i < 49, k < K=4
 static void blocks_1_norm1_multiply_of_slice_backward(
     const real* d_blocks_1_mhsa_add_2, const real* blocks_1_norm1_weight, real* d_blocks_1_norm1_concat) {
@@ -2436,6 +2527,7 @@ static void blocks_1_norm1_multiply_of_slice_backward(
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, i < 49, k < K=4
 static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, const real* blocks_1_norm1_weight,
                                              real* d_blocks_1_norm1_concat) {
@@ -2447,6 +2539,7 @@ static void blocks_1_norm1_multiply_backward(const real* d_blocks_1_mhsa_add, co
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_1_norm1_backward_input_gradient(const real* d_blocks_1_norm1_concat,
                                                    const real* blocks_1_norm1_multiply,
@@ -2482,6 +2575,7 @@ static void divide_forward_input_gradient(const std::int64_t batch, const real* 
   v_store_n(loss, v_div_one(all, v_set(static_cast<real>(batch))), 1);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
 static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, const real* blocks_mlp_2_weight,
                                                  const real* blocks_mlp_0_add, real* d_blocks_mlp_1_multiply) {
@@ -2505,6 +2599,7 @@ static void blocks_mlp_2_backward_input_gradient(const real* d_blocks_carry, con
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 static void blocks_mhsa_q_mappings_1_backward_input_gradient(
     const real* d_blocks_mhsa_einsum_4, const real* blocks_mhsa_q_mappings_1_weight, const real* d_blocks_mhsa_add,
@@ -2529,6 +2624,7 @@ static void blocks_mhsa_q_mappings_1_backward_input_gradient(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50, k < K=4, k2 < K=4 (summed)
 static void blocks_mhsa_q_mappings_0_backward(
     const real* d_blocks_mhsa_einsum_7, const real* blocks_mhsa_q_mappings_0_weight, const real* d_blocks_mhsa_add_2,
@@ -2553,6 +2649,7 @@ static void blocks_mhsa_q_mappings_0_backward(
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_concat, const real* blocks_norm1_multiply,
                                                  const real* blocks_norm1_rsqrt, const real* d_blocks_add,
@@ -2576,6 +2673,7 @@ static void blocks_norm1_backward_input_gradient(const real* d_blocks_norm1_conc
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, c < C*P*P=16, d < D=8 (summed)
 static void linear_mapper_backward(const real* d_blocks_carry_next, const real* linear_mapper_weight,
                                    real* d_linear_mapper_einsum) {
@@ -2608,6 +2706,7 @@ static void linear_mapper_backward(const real* d_blocks_carry_next, const real* 
   }
 }
 
+// MnistVit, vit_mnist.hpp: rearrange<"b c (gh p) (gw q) -> b (gh gw) (c p q)">(images, "p"_is(P), "q"_is(P));
 // b < B, c < C=1, gh < GH=7, p < P=4, gw < GW=7, p2 < P=4
 static void images_gradient(const real* d_linear_mapper_einsum, real* gradient_images) {
   for (std::int64_t gh = 0; gh < 7; ++gh) {
@@ -2639,6 +2738,7 @@ static void update(const std::int64_t begin, const std::int64_t end, const real*
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49, d < D=8, c < C*P*P=16 (summed)
 static void linear_mapper_forward_inspect(const real* rearrange, const real* linear_mapper_weight,
                                           real* linear_mapper_einsum) {
@@ -2671,6 +2771,7 @@ static void linear_mapper_forward_inspect(const real* rearrange, const real* lin
   }
 }
 
+// MnistVit, vit_mnist.hpp: const Tensor<B, N + 1_c, D> tokens = concat<1>(token, linear_mapper(patches)) + sinusoida...
 // b < B, n < N=49 (row), d < D=8 (row)
 static void linear_mapper_add_forward(const real* linear_mapper_einsum, const real* linear_mapper_bias,
                                       real* magnitude_0, const real* sinusoidal_50x8, real* concat) {
@@ -2692,6 +2793,7 @@ static void linear_mapper_add_forward(const real* linear_mapper_einsum, const re
   }
 }
 
+// MnistVit, vit_mnist.hpp
 // b < B, n < N+1=50 (row), d < D=8 (row)
 static void inspect_multiply(const real* concat, real* magnitude_1) {
   vec sum0 = v_zero();
@@ -2712,6 +2814,7 @@ static void inspect_copy_of_concat(const real* concat, real* blocks_carry) {
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50, d < D=8 (row)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* blocks_norm1_weight,
@@ -2740,6 +2843,7 @@ static void blocks_norm1_forward_inspect(const real* blocks_carry, const real* b
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, n2 < N+1=50, k < K=4 (summed)
 // for 2 kernels of the plan, of which this is the first
 static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add,
@@ -2776,6 +2880,7 @@ static void blocks_mhsa_forward_inspect(const real* blocks_mhsa_q_mappings_0_add
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50, n2 < N+1=50 (row)
 static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3, real* attention_0,
                                                 const real* blocks_mhsa_einsum_4, real* attention_1,
@@ -2826,6 +2931,7 @@ static void blocks_mhsa_softmax_forward_inspect(const real* blocks_mhsa_einsum_3
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto attention = softmax<2>(einsum<"b i k, b j k -> b i j">(q, k) / sqrt(K));
 // b < B, n < N+1=50 (row), n2 < N+1=50 (row)
 static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const real* blocks_mhsa_maximum_2,
                                          real* magnitude_5, real* magnitude_10) {
@@ -2845,6 +2951,7 @@ static void blocks_mhsa_multiply_forward(const real* blocks_mhsa_maximum, const 
   v_store_n(magnitude_10, v_mul(row1, v_set(real(0.0004))), 1);
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_weighted_values_forward_inspect(
     const real* attention_0, const real* blocks_mhsa_v_mappings_0_add, real* blocks_mhsa_einsum,
@@ -2869,6 +2976,7 @@ static void blocks_mhsa_weighted_values_forward_inspect(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, n < N+1=50, k < K=4, n2 < N+1=50 (summed)
 static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
     const real* attention_1, const real* blocks_mhsa_v_mappings_1_add, real* blocks_mhsa_einsum_2,
@@ -2893,6 +3001,7 @@ static void blocks_mhsa_weighted_values_v_mappings_1_forward_inspect(
   }
 }
 
+// SlicedAttention, vit_mnist.hpp: const auto q = q_mappings[h](heads[h]), k = k_mappings[h](heads[h]), v = v_mapping...
 // b < B, n < N+1=50 (row), k < K=4 (row)
 static void blocks_mhsa_q_mappings_0_multiply_forward(
     const real* blocks_mhsa_q_mappings_0_add, const real* blocks_mhsa_k_mappings_0_add,
@@ -2946,6 +3055,7 @@ static void blocks_mhsa_q_mappings_0_multiply_forward(
   v_store_n(magnitude_12, v_mul(row7, v_set(real(0.005))), 1);
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, m < M=32, d < D=8 (summed)
 static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const real* blocks_mlp_0_weight,
                                          real* blocks_mlp_0_einsum) {
@@ -2967,6 +3077,7 @@ static void blocks_mlp_0_forward_inspect(const real* blocks_norm2_add, const rea
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50 (row), m < M=32 (row)
 static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const real* blocks_mlp_0_bias,
                                           real* magnitude_15, real* magnitude_16, real* blocks_mlp_1_gelu) {
@@ -2993,6 +3104,7 @@ static void blocks_mlp_0_multiply_forward(const real* blocks_mlp_0_einsum, const
   }
 }
 
+// Block, vit_mnist.hpp: return y + mlp(norm2(y));
 // b < B, n < N+1=50, d < D=8, m < M=32 (summed)
 static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const real* blocks_mlp_2_weight,
                                          real* blocks_mlp_2_einsum) {
@@ -3014,6 +3126,7 @@ static void blocks_mlp_2_forward_inspect(const real* blocks_mlp_1_gelu, const re
   }
 }
 
+// Block, vit_mnist.hpp: const auto y = x + mhsa(norm1(x));
 // b < B, n < N+1=50 (row), d < D=8 (row)
 static void blocks_norm1_multiply_forward(
     const real* blocks_norm1_maximum, const real* blocks_concat, const real* blocks_norm2_maximum,
@@ -3056,6 +3169,7 @@ static void blocks_norm1_multiply_forward(
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10, d < D=8 (summed)
 static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp_0_weight, real* mlp_0_einsum) {
   for (std::int64_t classes = 0; classes < 10; classes += 5) {
@@ -3071,6 +3185,7 @@ static void mlp_0_forward_inspect(const real* blocks_carry_next, const real* mlp
   }
 }
 
+// MnistVit, vit_mnist.hpp: return mlp(take<1>(blocks(tokens), 0_c));
 // b < B, classes < CLASSES=10 (row)
 static void mlp_0_softmax_forward_inspect(const real* mlp_0_einsum, const real* mlp_0_bias, real* magnitude_19,
                                           real* magnitude_20) {

@@ -40,6 +40,17 @@ TEST(FunctionTable, NamesDoNotMatter) {
   EXPECT_NE(text, text_up_to_names(function("heads1_0_forward", "q", "out")));
 }
 
+TEST(FunctionTable, WhereTheyAreDeclaredDoesNotMatter) {
+  FunctionTable table(FunctionTable::Share::of_a_list);
+  tree::Function first = function("f", "q", "out"), second = function("g", "q", "out");
+  first.declared = "Model, model.hpp: f(x)";
+  second.comment = first.comment;
+  second.declared = "Model, model.hpp: g(x)";
+  EXPECT_EQ(table.place(first, ""), "f");
+  EXPECT_EQ(table.place(second, ""), "f");
+  EXPECT_EQ(table.print().find("// Model, model.hpp: f(x)\n// f of q\n// for 2 kernels"), 1U) << table.print();
+}
+
 TEST(FunctionTable, AllElseDoes) {
   const tree::Function f = function("f", "q", "out");
   const std::string text = text_up_to_names(f);

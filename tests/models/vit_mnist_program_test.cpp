@@ -72,9 +72,10 @@ TEST_F(VitMnistProgram, PageHoldsModulesKernelsMemoryAndSources) {
   const Result drawn = sample({"summary", "--html", file});
   EXPECT_EQ(drawn.code, 0) << drawn.err;
   const std::string page = slurp(file);
-  for (const char* part : {"<b>blocks</b>", "<b>{} x 2</b>", "[B, N+1=50, D=8]", "<b>linear_mapper_forward",
-                           "Memory of an image over time", "static void linear_mapper_forward",
-                           "made of: ", "Training: loss and gradients"})
+  for (const char* part :
+       {"<b>blocks</b>", "<b>{} x 2</b>", "[B, N+1=50, D=8]", "<b>linear_mapper_forward",
+        "Memory of an image over time", "static void linear_mapper_forward",
+        "made of: ", "<code>Block, vit_mnist.hpp: return y + mlp(norm2(y));</code>", "Training: loss and gradients"})
     EXPECT_NE(page.find(part), std::string::npos) << part;
   for (const char* part : {"<script", "<link", "src=", "url(", "href=", "@import"})
     EXPECT_EQ(page.find(part), std::string::npos) << part;
