@@ -66,7 +66,7 @@ struct Isa {
   std::string_view vectors;         ///< text of the vectors, which all else is written in
   Few<std::string_view> begin;      ///< texts before the namespace: headers, pragmas of the target
   std::string_view end;             ///< text behind it
-  Few<std::string_view> bf16{};     ///< texts of products of bf16, in order
+  Few<std::string_view> bf16{};     ///< texts of values of bf16, of int8's caches too, and of their products, in order
   std::string_view pack_bf16{};     ///< text that packs the parameters which they read
   Few<std::string_view> int8{};     ///< texts of products of int8, in order
 };
@@ -105,9 +105,10 @@ static_assert(all([](const Isa& isa) {
               }),
               "an instruction set lacks lanes, accumulators, columns or product_sums");
 static_assert(all([](const Isa& isa) {
-                return !isa.precisions.empty() &&
-                       isa.precisions.contains(Precision::bf16) == (!isa.bf16.empty() && !isa.pack_bf16.empty()) &&
-                       isa.precisions.contains(Precision::int8) == !isa.int8.empty();
+                const bool bf16 = isa.precisions.contains(Precision::bf16),
+                           int8 = isa.precisions.contains(Precision::int8);
+                return !isa.precisions.empty() && (bf16 || int8) == !isa.bf16.empty() &&
+                       bf16 == !isa.pack_bf16.empty() && int8 == !isa.int8.empty();
               }),
               "an instruction set lacks the texts of a precision that it is emitted for, or has those of another");
 static_assert(all([](const Isa& isa) { return !isa.vectors.empty() && !isa.begin.empty() && !isa.end.empty(); }),

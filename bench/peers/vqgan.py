@@ -33,6 +33,9 @@ RECORDS, PAGE = ROOT / "bench/records/vqgan", ROOT / "docs/performance/vqgan.md"
 KINDS = {"tessera": "Tessera", "torch": "PyTorch", "torch-nhwc": "PyTorch, channels last"}
 
 
+APART = {"fp32": 1e-4, "bf16": 0.03, "int8": 0.1}  # of results, at most, by precision
+
+
 class Work(typing.NamedTuple):
     """What a method `kind` of Tessera and of Torch prepares."""
     kind: str
@@ -40,6 +43,11 @@ class Work(typing.NamedTuple):
     batch: int
     share: bool = True  # of the FMA ceiling
     tokens: int = 0  # of a run: its time is that of one
+
+    @property
+    def precision(self):
+        """Of the factors of matrix products, in all contenders."""
+        return next((p for p in APART if self.models[0].endswith(p)), "fp32")
 
 
 CONV, PHASES, GPT = ("conv_128x32",), ("vqgan_digits_generator", "vqgan_digits_discriminator"), ("gpt_8x512",)
@@ -54,6 +62,8 @@ WORKS = {
     "GPT of digits: token, batch 1": Work("token", ("digits_gpt",), 1, False, 49),
     "GPT of 8 layers of 512: token, batch 1": Work("token", GPT, 1, False, 256),
     "GPT of 8 layers of 512: token, batch 16": Work("token", GPT, 16, False, 256),
+    **{f"GPT of 8 layers of 512: token, batch {batch}, {precision}": Work("token", (f"{GPT[0]}_{precision}",), batch, False, 256)
+       for precision in ("bf16", "int8") for batch in (1, 16)},
     "published VQGAN, 256 pixels: encode": Work("encode", ("vqgan_256_encode",), 1),
     "published VQGAN, 256 pixels: decode": Work("decode", ("vqgan_256_decode",), 1),
 }
@@ -320,6 +330,10 @@ class Torch:
 
     def token(self):
         m, tokens = self.model.eval(), self.inputs.long()[:, :, None]
+        if self.work.precision == "bf16":
+            m = m.bfloat16()
+        if self.work.precision == "int8":
+            m = self.torch.ao.quantization.quantize_dynamic(m, {self.torch.nn.Linear}, self.torch.qint8)
 
         def run():
             past = None
@@ -381,7 +395,7 @@ def compare(name, ready, folder):
     for kind, ours in found.items():
         apart = np.mean(ours != theirs) if WORKS[name].kind == "encode" else np.abs(ours - theirs).max() / np.abs(theirs).max()
         print(f"  {KINDS[kind]}: {apart:.1e} apart", file=sys.stderr)
-        if not apart < (0.01 if WORKS[name].kind == "encode" else 1e-4):
+        if not apart < (0.01 if WORKS[name].kind == "encode" else APART[WORKS[name].precision]):
             raise SystemExit(f"{name}: the results of {KINDS[kind]} are {apart:.1e} apart from PyTorch's")
 
 
@@ -416,7 +430,8 @@ def cell(name, measured, kind):
 
 def page():
     lines = ["# VQGAN and its transformer", "",
-             *pages.wrapped("Milliseconds, one thread, fp32, beside PyTorch (eager; maps as they are, or channels last), medians of rounds in "
+             *pages.wrapped("Milliseconds, one thread, fp32 where nothing else is said, beside PyTorch (eager; maps as they are, or channels last; "
+                            "of int8 its dynamic quantization), medians of rounds in "
                             "turns, and the share of the FMA [ceiling](method.md#ceilings), which counts the declaration's FLOPs. "
                             "Convolutions are of 128 channels and maps of 32 x 32; a token's time is the mean over all positions. Outputs were "
                             "compared before. [bench/peers/vqgan.py](../../bench/peers/README.md) measures, and writes this page."), ""]

@@ -104,8 +104,8 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
                      m.output_reals() / m.image_reals()),
          "would give there. The cache, the caller's, keeps what was made of the tokens before: it has to be as the "
          "step",
-         fmt::format("of the position before left it, and is cleared at position 0. Of an image it holds {}.",
-                     fmt::join(cache.parts, ", "))});
+         fmt::format("of the position before left it, and is cleared at position 0. Of an image it holds {}{}.",
+                     fmt::join(cache.parts, ", "), cache.element == DType::bf16 ? ", of bf16" : "")});
   };
   const auto add_embed = [&] {
     if (!e.features) return;

@@ -189,7 +189,7 @@ Expr EntryWriter::pointer(const Plan& plan, int kernel, const Argument& a) {
     case Storage::cache: {
       const Layout& layout = plan.layouts[a.tensor];
       const Expr first = name("cache") + integer(layout.offset);
-      return t.slots > 1 ? first + name("layer") * layout.slot : first;
+      return cast(t.element, t.slots > 1 ? first + name("layer") * layout.slot : first);
     }
     case Storage::table:
       return name(table(plan, a.tensor));

@@ -134,7 +134,8 @@ Cache cache_of(const ModelFiles& m) {
     for (const TensorId id : cached(plan.program)) {
       const Tensor& t = plan.program.tensors[id];
       const std::string shape = to_string(std::vector<Dim>(t.shape.begin() + 1, t.shape.end()));
-      c.reals += plan.layouts[id].size.per_batch * t.slots;
+      c.reals = plan.layouts[id].stride[0] / values_in_real(t.element);
+      c.element = t.element;
       if (t.region != 0 && t.region == region)
         c.parts.back() += " and " + shape;
       else

@@ -69,6 +69,7 @@ std::string shape_of_features(const Embedding& embedding);
 /// there is no step.
 struct Cache {
   std::int64_t reals = 0;
+  DType element = DType::real;
   std::vector<std::string> parts;
 };
 Cache cache_of(const ModelFiles& model);

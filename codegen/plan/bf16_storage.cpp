@@ -169,4 +169,9 @@ class Bf16Storage {
 
 void store_as_bf16(KernelProgram& program) { Bf16Storage(program).run(); }
 
+void store_caches_as_bf16(KernelProgram& program) {
+  for (Tensor& t : program.tensors)
+    if (t.storage == Storage::cache) t.element = DType::bf16;
+}
+
 }  // namespace tessera::codegen

@@ -10,4 +10,8 @@ namespace tessera::codegen {
 /// layer is kept as bf16 only.
 void store_as_bf16(KernelProgram& program);
 
+/// Stores a step's caches as bf16: they take half of the memory, of which a step reads all that lies before its
+/// position.
+void store_caches_as_bf16(KernelProgram& program);
+
 }  // namespace tessera::codegen

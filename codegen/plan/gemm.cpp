@@ -63,6 +63,7 @@ class Finder {
       k.gemm = find(k);
       if (p_.precision == Precision::fp32) find_channels(k);
       if (k.gemm.columns < 0 || k.gemm.windows) continue;
+      if (picks_rows(k) && !k.across_batch) continue;  // a sum of one row is exact
       if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
       if (p_.precision == Precision::int8 && scales(k)) k.gemm.dtype = DType::int8;
       k.gemm.narrows = p_.precision == Precision::int8 && has_rows(k) && !multiplies_parameter(k);

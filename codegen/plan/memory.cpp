@@ -240,7 +240,7 @@ void place_buffers(Plan& plan) {
 
 namespace {
 
-/// Tensors of one array: runs of those of one region, each run layer after layer.
+/// Tensors of one array: runs of those of one region, each run layer after layer. Offset and slot are in reals.
 void place_in_one_array(Plan& plan, const std::vector<TensorId>& tensors) {
   const graph::Graph& g = plan.program.graph;
   const auto region = [&](TensorId t) { return g[plan.program.tensors[t].node].region; };
@@ -256,13 +256,15 @@ void place_in_one_array(Plan& plan, const std::vector<TensorId>& tensors) {
   for (const TensorId t : tensors) {
     if (!run.empty() && region(run.back()) != region(t)) end_run();
     plan.layouts[t].offset = begin + layer;
-    layer += plan.layouts[t].size.per_batch;
+    layer += reals_of(plan.program.tensors[t], plan.layouts[t].size.per_batch);
     run.push_back(t);
   }
   end_run();
-  for (const TensorId t : tensors)
-    for (std::size_t d = 0; d < plan.program.tensors[t].shape.size(); ++d)
-      if (!plan.program.tensors[t].shape[d].known()) plan.layouts[t].stride[d] = begin;
+  for (const TensorId id : tensors) {
+    const Tensor& t = plan.program.tensors[id];
+    for (std::size_t d = 0; d < t.shape.size(); ++d)
+      if (!t.shape[d].known()) plan.layouts[id].stride[d] = begin * values_in_real(t.element);
+  }
 }
 
 }  // namespace

@@ -29,6 +29,9 @@ const std::vector<Pass>& cpu_passes() {
   };
   static const std::vector<Pass> passes{
       {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_gemms},
+      {"bf16_caches", "a step's caches are stored as bf16, where products round what they read",
+       [](const KernelProgram& p) { return traits_of(p.kind).steps && p.precision != Precision::fp32 && has_gemms(p); },
+       store_caches_as_bf16},
       {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_as_bf16, true},
       {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8), quantize_to_int8,
        true},
@@ -48,8 +51,7 @@ const std::vector<Pass>& cpu_passes() {
       {"attention", "scores, softmax and mix become one kernel, where the scores are larger than L1", has_gemms,
        attend_in_blocks},
       {"positions", "a step reads caches up to its position",
-       [](const KernelProgram& p) { return traits_of(p.kind).steps && p.precision == Precision::fp32; },
-       stop_at_position}};
+       [](const KernelProgram& p) { return traits_of(p.kind).steps; }, stop_at_position}};
   return passes;
 }
 

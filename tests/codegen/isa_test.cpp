@@ -44,7 +44,7 @@ TEST(Isas, NameTextsThatThereAre) {
     std::vector<std::string_view> texts(isa.begin.begin(), isa.begin.end());
     texts.insert(texts.end(), isa.bf16.begin(), isa.bf16.end());
     texts.insert(texts.end(), isa.int8.begin(), isa.int8.end());
-    if (!isa.bf16.empty()) texts.push_back(isa.pack_bf16);
+    if (!isa.pack_bf16.empty()) texts.push_back(isa.pack_bf16);
     for (const std::string_view text : {isa.vectors, isa.end}) texts.push_back(text);
     for (const std::string_view text : texts) EXPECT_NO_THROW(simd(text)) << isa.name << " names " << text;
   }

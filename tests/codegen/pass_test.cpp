@@ -2,13 +2,17 @@
 // each its result is verified. That the numbers stay right without it, tests/kernels shows.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "codegen/cuda/plan.hpp"
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
 #include "codegen/kernels/lower.hpp"
 #include "codegen/kernels/print.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/kernels/verify.hpp"
 #include "codegen/passes/pipeline.hpp"
+#include "codegen/plan/plan.hpp"
 #include "dsl/trace.hpp"
 #include "models/taming.hpp"
 #include "models/vit.hpp"
@@ -56,12 +60,15 @@ std::vector<KernelProgram> programs_for_cpu() {
 }
 
 /// A step of a model of sequences whose caches are two blocks of positions.
-KernelProgram step_of_sequence() {
+KernelProgram step_of_sequence(Precision precision = Precision::fp32) {
   const graph::Graph declared =
       trace<models::Gpt<{.codes = 32, .positions = 128, .layers = 1, .heads = 1, .width = 32}>>("gpt");
-  return codegen::lower(codegen::passed(codegen::passed(declared, codegen::program_passes(ProgramKind::step)),
-                                        codegen::primitive_passes()),
-                        ProgramKind::step);
+  KernelProgram step =
+      codegen::lower(codegen::passed(codegen::passed(declared, codegen::program_passes(ProgramKind::step)),
+                                     codegen::primitive_passes()),
+                     ProgramKind::step);
+  step.precision = precision;
+  return step;
 }
 
 /// All that passes change: kernels and their order, and how tensors are stored, which the kernels' text does not say.
@@ -83,6 +90,7 @@ TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
   std::vector<KernelProgram> all = programs_for_cpu();
   all.push_back(programs_for_cpu<LongVit>().back());
   all.push_back(step_of_sequence());
+  all.push_back(step_of_sequence(Precision::bf16));
   std::vector<std::string> whole;
   for (const KernelProgram& program : all) whole.push_back(on_cpu(program, {}));
   for (const Pass& pass : codegen::cpu_passes()) {
@@ -91,6 +99,27 @@ TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
     for (std::size_t i = 0; i < all.size(); ++i)
       changes |= on_cpu(all[i], {.disabled = {std::string(pass.name)}}) != whole[i];
     EXPECT_TRUE(changes) << pass.name;
+  }
+}
+
+TEST(Passes, AStepReadsItsCachesUpToItsPositionAsBf16WhereProductsRound) {
+  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+    const KernelProgram planned =
+        codegen::make_plan(step_of_sequence(precision), codegen::targets_of(precision)).program;
+    int caches = 0, readers = 0;
+    for (const codegen::TensorId t : planned.tensors.ids()) {
+      if (planned.tensors[t].storage != codegen::Storage::cache) continue;
+      ++caches;
+      EXPECT_EQ(planned.tensors[t].element, precision == Precision::fp32 ? codegen::DType::real : codegen::DType::bf16);
+      for (const codegen::Kernel& k : planned.kernels) {
+        if (!codegen::loaded_by(k).contains(t)) continue;
+        ++readers;
+        EXPECT_TRUE(std::any_of(k.axes.begin(), k.axes.end(), [](const codegen::Axis& a) { return a.last.valid(); }))
+            << k.name;
+      }
+    }
+    EXPECT_EQ(caches, 2);
+    EXPECT_EQ(readers, 2);
   }
 }
 
@@ -222,7 +251,7 @@ TEST(Passes, AreListedAndOneThatIsNoneOrIsNeededIsRefusedInOneSentence) {
   const std::string out = testing::TempDir() + "passes";
   EXPECT_EQ(run({"--out", out, "--disable-pass", "fusing"}, 1),
             "vit: there is no pass fusing: choose from declaration_lines, dead_slices, row_sums, recompute, "
-            "columns_innermost, matrix_products, "
+            "columns_innermost, matrix_products, bf16_caches, "
             "constant_folding, packed_parameters, bias_gradients, dropout_mask, "
             "microbatch, attention_gradient, attention, positions, attention_recompute, merge_sums, residual_epilogue, "
             "norm_gradients, column_reductions, norm_recompute, operand_row_reductions\n");

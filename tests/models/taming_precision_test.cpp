@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "gpt_small.h"
 #include "gpt_small_bf16.h"
 #include "gpt_small_int8.h"
 #include "runtime/safetensors.hpp"
@@ -78,6 +79,11 @@ TEST(TamingPrecision, AStepOfRoundedWeightsIsAsNearAsTheFullPass) {
   EXPECT_LE(int8.step, 0.05);
   EXPECT_GT(int8.step, 1e-5) << "nothing was rounded";
   EXPECT_LE(int8.step, 2 * int8.forward);
+}
+
+TEST(TamingPrecision, CachesTakeHalfOfTheMemory) {
+  EXPECT_EQ(2 * GPT_SMALL_BF16_CACHE_BYTES(4), GPT_SMALL_CACHE_BYTES(4));
+  EXPECT_EQ(2 * GPT_SMALL_INT8_CACHE_BYTES(4), GPT_SMALL_CACHE_BYTES(4));
 }
 
 }  // namespace
