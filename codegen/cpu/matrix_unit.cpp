@@ -78,20 +78,25 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   Expr panel = name("panel");
   if (!g.packs_b()) panel = v.address(g.b.access, false);
   if (g.packs_all_of_b) panel = name("panels") + v.along(v.kernel.gemm.columns, g.whole_k);
-  // Weights lie in DRAM: prefetch the next panel while this one goes through the tiles.
-  Expr ahead = name("nullptr");
-  std::int64_t lines = 0;
-  if (const int r = v.kernel.gemm.rows; !g.packs_b() && r >= 0 && v.extent[r] >= 0) {
-    const std::int64_t high = v.schedule.tile[r];
-    const std::int64_t blocks = (v.extent[r] + high - 1) / high;
-    lines = (tile_side + blocks - 1) / blocks;
-    ahead = panel + integer(tile_side * panel_k(factors_on(v.kernel, v.target), g.k)) +
-            v.along(r, lines * g.whole_k / high);
+  // Weights lie in DRAM: prefetch the next panel while this one goes through the tiles. Of images, whose number is not
+  // known, the first tile asks for all of it.
+  Expr ahead = name("nullptr"), lines = integer(0);
+  if (const int r = v.kernel.gemm.rows; !g.packs_b() && r >= 0) {
+    const Expr next = panel + integer(tile_side * panel_k(factors_on(v.kernel, v.target), g.k));
+    if (v.extent[r] < 0) {
+      ahead = next;
+      lines = tree::choose(tree::binary("==", v.place[r].variable, integer(0)), integer(tile_side), integer(0));
+    } else {
+      const std::int64_t high = v.schedule.tile[r], blocks = (v.extent[r] + high - 1) / high;
+      const std::int64_t part = (tile_side + blocks - 1) / blocks;
+      ahead = next + v.along(r, part * g.whole_k / high);
+      lines = integer(part);
+    }
   }
   b.push_back(sums(factors_on(v.kernel, v.target) == DType::int8 ? "alignas(64) std::int32_t" : "alignas(64) real"));
   b.push_back(tree::evaluate(call("t_product", {name("sums"), down.count(), integer(tile_vectors(v, across)),
                                                 std::move(rows), integer(g.packs_a ? g.whole_k : g.a.across),
-                                                std::move(panel), integer(g.k), std::move(ahead), integer(lines)})));
+                                                std::move(panel), integer(g.k), std::move(ahead), std::move(lines)})));
   stores_in_loops(v, b, tile, tile_side);
 }
 
