@@ -135,7 +135,7 @@ void steps_widened(Values& v, Block& b, const Work& work, const Tile& tile, cons
 /// What widens numbers of B, where they are bf16, once for all rows that a panel of whole vectors is multiplied by.
 /// Nothing where these are few, or where it would not lie in L2 and on a thread's stack.
 Block widened_panel(Values& v, const Work& work, const Piece& columns) {
-  constexpr std::int64_t most = 3 << 14, least_tiles = 4;
+  constexpr std::int64_t most = 3 << 14, least_tiles = 4;  // reals, which are 192 KiB
   const int rows = v.kernel.gemm.rows;
   const GemmOperands& g = work.operands;
   const std::vector<int> loops = loops_along_k(v);
@@ -450,7 +450,8 @@ Block tiles_in_k_blocks(Values& v, const Work& work, const std::vector<int>& axe
 }
 
 /// Rows of A that all columns are multiplied by before the next ones, so that the caches hold them: each panel of B
-/// reads A anew. 0: all rows, where they are few bytes, or no other columns read them.
+/// reads A anew. 0: all rows, where they are few bytes, where a block would be too few rows for what it costs, or where
+/// no other columns read them.
 std::int64_t rows_of_block(const Values& v, const LoopBounds& bounds, const GemmOperands& g) {
   constexpr std::int64_t least_bytes = 8 << 20, bytes_of_block = 1 << 20, least_rows = 128;
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};

@@ -55,24 +55,6 @@ std::string without_comments(std::string_view source) {
   return text;
 }
 
-/// The bytes of a source whose path is relative to the folder in which a compiler ran: the generator lies below that.
-/// Empty where it cannot be read.
-std::string text_of_source(const std::string& file) {
-  std::error_code none;
-  std::vector<fs::path> tried;
-  if (fs::path(file).is_relative())
-    for (fs::path folder = fs::read_symlink("/proc/self/exe", none); folder.has_relative_path();)
-      tried.push_back((folder = folder.parent_path()) / file);
-  tried.emplace_back(file);
-  for (const fs::path& path : tried) {
-    if (!fs::is_regular_file(path, none)) continue;
-    std::ostringstream text;
-    text << std::ifstream(path, std::ios::binary).rdbuf();
-    return text.str();
-  }
-  return "";
-}
-
 /// What a declaration calls for a node of this op.
 std::vector<std::string_view> calls_for(Op op) {
   if (op == Op::einsum) return {"einsum", "linear", "conv2d"};
@@ -153,6 +135,22 @@ class Lookup {
 };
 
 }  // namespace
+
+std::string text_of_source(const std::string& file) {
+  std::error_code none;
+  std::vector<fs::path> tried;
+  if (fs::path(file).is_relative())
+    for (fs::path folder = fs::read_symlink("/proc/self/exe", none); folder.has_relative_path();)
+      tried.push_back((folder = folder.parent_path()) / file);
+  tried.emplace_back(file);
+  for (const fs::path& path : tried) {
+    if (!fs::is_regular_file(path, none)) continue;
+    std::ostringstream text;
+    text << std::ifstream(path, std::ios::binary).rdbuf();
+    return text.str();
+  }
+  return "";
+}
 
 std::vector<std::size_t> mentions_of(std::string_view source, const Module& module,
                                      const std::vector<std::string_view>& names, Mention mention) {

@@ -17,6 +17,10 @@ namespace tessera::codegen {
 /// several lines might be meant, or none is found, a line names the struct and has no text; a recipe's loss has none.
 graph::Graph with_declaration_lines(graph::Graph graph);
 
+/// The bytes of a source of modules. Where its path is relative, it is so to the folder in which a compiler ran, below
+/// which the generator lies. Empty where it cannot be read.
+std::string text_of_source(const std::string& file);
+
 /// Where a struct's functions name something.
 enum class Mention : std::uint8_t { call, any };
 /// Where a source names one of `names` within functions of the struct that a module is, by the line of its

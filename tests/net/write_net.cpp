@@ -10,7 +10,7 @@
 //            hold the text of the stages, as --dump writes them
 //
 // With PARTs only these of MODEL are written. All processors work. write_net --types lists the classes of
-// tests/declared.
+// tests/declared, --sources prints the files of all declarations, whose lines are above kernels.
 #if __has_include(<malloc.h>)
 #include <malloc.h>
 #endif
@@ -28,6 +28,7 @@
 #include "codegen/cpu/file.hpp"
 #include "codegen/emit/entry.hpp"
 #include "codegen/emit/header.hpp"
+#include "codegen/passes/declaration_lines.hpp"
 #include "codegen/passes/subgraph.hpp"
 #include "odd_tiles.hpp"
 #include "tests/cuda/cuda_models.hpp"
@@ -218,12 +219,24 @@ int run(const fs::path& folder, const std::set<std::string>& parts) {
   return failures ? 1 : 0;
 }
 
+void print_sources() {
+  std::set<std::string> files;
+  const auto add = [&](const graph::Graph& traced) {
+    for (const graph::Module& m : traced.modules)
+      if (!m.library) files.insert(m.file);
+  };
+  for (const codegen::DeclaredModel& model : declared_models()) add(model.trace("model"));
+  for (const CudaModel& model : toy_cuda_models()) add(model.traced);
+  for (const std::string& file : files) std::cout << codegen::text_of_source(file);
+}
+
 }  // namespace
 }  // namespace tessera::test
 
 int main(int argc, char** argv) {
   const std::string_view first = argc < 2 ? "" : argv[1];
-  if (first.empty() || (first.starts_with("-") && first != "--types")) {  // no folder is called --help
+  if (first.empty() ||
+      (first.starts_with("-") && first != "--types" && first != "--sources")) {  // no folder is called --help
     std::cerr << "usage: " << argv[0] << " DIR [PART...]" << std::endl;
     return 2;
   }
@@ -236,6 +249,10 @@ int main(int argc, char** argv) {
     if (first == "--types") {
       for (const tessera::codegen::DeclaredModel& model : tessera::test::declared_models())
         std::cout << model.type << "\n";
+      return 0;
+    }
+    if (first == "--sources") {
+      tessera::test::print_sources();
       return 0;
     }
     return tessera::test::run(argv[1], {argv + 2, argv + argc});
