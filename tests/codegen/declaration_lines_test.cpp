@@ -64,7 +64,7 @@ struct Mixing : Module {
   Linear<D, axis<"J", 5>> head;
   TESSERA_MEMBERS(Mixing, blocks, head)
 
-  auto forward(Tokens x) const { return head(mean<1>(relu(blocks(x)))); }
+  Tensor<B, axis<"J", 5>> forward(Tokens x) const { return head(mean<1>(relu(blocks(x)))); }
 };
 
 /// The lines of the nodes of an op that one module recorded, each once.
