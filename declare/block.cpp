@@ -226,7 +226,7 @@ void find_serial(Findings& f) {
   if (things) {
     f.model.include = "models/vit_parallel.hpp";
     f.model.alias = "ParallelThingsBlock<V>";
-  } else if (f.model.cait) {
+  } else if (f.is_cait) {
     f.model.include = "models/cait.hpp";
   } else if (differs) {
     f.model.include = "models/vit_diff.hpp";
@@ -275,8 +275,7 @@ void find_serial(Findings& f) {
       }
       if (attn_norm) f.norm(at(i, a + "norm"), all);
       f.linear(at(i, a + "proj"), all, f.width, attn_bias);
-      if (f.model.cait)
-        f.linear(at(i, a + "proj_l"), f.heads, f.heads), f.linear(at(i, a + "proj_w"), f.heads, f.heads);
+      if (f.is_cait) f.linear(at(i, a + "proj_l"), f.heads, f.heads), f.linear(at(i, a + "proj_w"), f.heads, f.heads);
       expect_mlp(f, at(i, m), in_bias, out_bias, mlp_norm);
       if (things) {
         f.norm(at(i, text("attns.", copy, ".norm")), f.width);
@@ -296,7 +295,7 @@ void find_serial(Findings& f) {
     f.linear("shared_rel_pos.mlp.fc2", places_width, f.heads);
   }
   if (mixed) f.expect("rope.freqs", {2, f.depth, f.heads, f.head / 2});
-  if (f.model.cait)
+  if (f.is_cait)
     for (int i = 0; i < 2; ++i) {
       const std::string in = text("blocks_token_only.", i, ".");
       for (const char* map : {"attn.q", "attn.k", "attn.v", "attn.proj"}) f.linear(in + map, f.width, f.width);
@@ -309,11 +308,7 @@ void find_serial(Findings& f) {
 }  // namespace
 
 void find_block(Findings& f) {
-  while (f.depth < 4096 &&
-         std::any_of(
-             f.checkpoint.shapes.lower_bound(at(f.depth, "")), f.checkpoint.shapes.end(),
-             [&, n = 0](const auto& tensor) mutable { return n++ == 0 && tensor.first.starts_with(at(f.depth, "")); }))
-    ++f.depth;
+  while (f.depth < 4096 && f.checkpoint.has_any(at(f.depth, ""))) ++f.depth;
   f.field("depth", f.depth, 12);
   const std::string act = f.fact("activation", "gelu");
   if (f.has(at(0, "in_proj.weight")))

@@ -105,8 +105,9 @@ void timms(const Json& json, Config& config) {
   take_sides(arguments, "img_size", config.image, where);
   take_sides(json, "image_size", config.image, where);
   take_sides(json, "img_size", config.image, where);
-  take(json, "num_heads", config.heads, where);
-  take(arguments, "num_heads", config.heads, where);
+  for (const Json* from : {&json, &arguments})  // a Swin Transformer has those of each stage, which its shapes tell
+    if (const auto heads = from->find("num_heads"); heads != from->end() && !heads->is_array())
+      take(*from, "num_heads", config.heads, where);
   take(pretrained, "mean", config.mean, where);
   take(pretrained, "std", config.deviation, where);
   take(pretrained, "crop_pct", config.crop, where);
@@ -121,7 +122,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 14> families{
+constexpr std::array<Family, 15> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -134,6 +135,7 @@ constexpr std::array<Family, 14> families{
      {"dinov3_vit", "Hugging Face's DINOv3", "gelu", "token", 1e-5},
      {"clip", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
      {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"swin", "Hugging Face's Swin", "gelu", "avg", 1e-5},
      {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
      {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},

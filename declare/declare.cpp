@@ -9,20 +9,30 @@
 #include "declare/header_text.hpp"
 #include "declare/input.hpp"
 #include "declare/key_check.hpp"
+#include "declare/swin.hpp"
+#include "runtime/error.hpp"
 
 namespace tessera::declare {
 
+using runtime::text;
+
 Declaration declare(const Checkpoint& checkpoint, const Config& config, const std::string& name) {
   Findings found(checkpoint, config);
-  check_blocks(checkpoint);
-  find_stem(found);
-  find_tokens(found);
-  find_block(found);
-  find_ends(found);
+  const bool swin = is_swin(checkpoint);
+  if (swin) {
+    find_swin(found);
+  } else {
+    check_blocks(checkpoint);
+    find_stem(found);
+    find_tokens(found);
+    find_block(found);
+    find_ends(found);
+  }
   check_keys(checkpoint, found.expected);
+  const char* const kind = swin ? "Swin Transformer" : "Vision Transformer";
   found.model.of = !config.architecture.empty()  ? "timm's " + config.architecture
-                   : checkpoint.keys.are_timms() ? "A Vision Transformer"
-                                                 : "A Vision Transformer of " + checkpoint.library();
+                   : checkpoint.keys.are_timms() ? text("A ", kind)
+                                                 : text("A ", kind, " of ", checkpoint.library());
   found.model.has_texts = found.trained_with_texts();
   const Input input = input_of(checkpoint, config, found.assumptions);
   return {header_text(found.model, input, name), std::move(found.assumptions)};

@@ -24,6 +24,11 @@ struct Checkpoint {
 
   std::string library() const { return std::string(keys.dialect->library); }
   bool has(const std::string& key) const { return shapes.contains(key); }
+  /// Whether there is a key that begins so.
+  bool has_any(const std::string& prefix) const {
+    const auto first = shapes.lower_bound(prefix);
+    return first != shapes.end() && first->first.starts_with(prefix);
+  }
   /// The file's own name of timm's key.
   std::string named(const std::string& key) const { return runtime::printable(keys.theirs(key)); }
 };

@@ -8,7 +8,7 @@ import sys
 
 # module -> what its models are where a function says nothing else: pooling
 MODULES = {"vision_transformer": "token", "deit": "token", "eva": "avg", "beit": "avg", "vision_transformer_relpos": "avg",
-           "cait": "token"}
+           "cait": "token", "swin_transformer": "avg"}
 
 
 def registered(tree):
@@ -52,7 +52,8 @@ def rope(a):
 
 
 def facts(module, a):
-    yield "heads", a.get("num_heads", "12")
+    if not a.get("num_heads", "").startswith("("):  # of stages, which shapes tell
+        yield "heads", a.get("num_heads", "12")
     pool = a.get("global_pool", repr(MODULES[module])).split(", ")[-1].strip("')")
     yield "pool", pool
     norm = a.get("norm_layer", "")

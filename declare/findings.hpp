@@ -34,6 +34,7 @@ struct Findings {
   std::string first_norm;                            ///< the key of the first block's first norm
   bool rms = false, scaled = false;                  ///< norms have no bias; branches have factors
   bool gated = false, separate_gate = false;         ///< the MLP has a gate: in one map with it, or a map of its own
+  bool is_cait = false;                              ///< the class token comes after the blocks of the patches
 
   std::string library() const { return checkpoint.library(); }
   bool has(const std::string& key) const { return checkpoint.has(key); }

@@ -45,11 +45,12 @@ void find_stem(Findings& f) {
 }
 
 void find_tokens(Findings& f) {
-  f.model.cait = f.has("blocks_token_only.0.norm1.weight");
+  f.is_cait = f.has("blocks_token_only.0.norm1.weight");
+  if (f.is_cait) f.model.made_of = "Cait";
   const bool class_token = f.has("cls_token");
   if (class_token) f.expect("cls_token", {1, 1, f.width});
-  if (!class_token || f.model.cait) f.field("class_token", "false");
-  std::int64_t front = class_token && !f.model.cait;
+  if (!class_token || f.is_cait) f.field("class_token", "false");
+  std::int64_t front = class_token && !f.is_cait;
   if (f.has("head_dist.weight") && !f.has("dist_token"))
     fail(f.checkpoint.where, ": has no ", f.named("dist_token"), ", and has ", f.named("head_dist.weight"));
   if (f.has("dist_token")) {

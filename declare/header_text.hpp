@@ -14,15 +14,15 @@ namespace tessera::declare {
 /// A Vision Transformer in the words of models/.
 struct Model {
   std::string of;                          ///< what it is, for the first line
-  std::string include = "models/vit.hpp";  ///< that declares the block
-  std::string block;                       ///< its template; empty: that of Vit and Cait
+  std::string made_of = "Vit";             ///< the template: Vit, Cait or Swin
+  std::string include = "models/vit.hpp";  ///< that declares it and the block
+  std::string block;                       ///< a Vit's template; empty: as by default
   std::string alias;                       ///< what a template of the model's own name stands for; empty: none
   /// Where blocks differ: what Qkv is in the alias, and in how many blocks, from the first on.
   std::vector<std::pair<std::string, int>> stacks;
-  std::map<std::string, std::string> fields;  ///< of VitSpec, that are not as by default
+  std::map<std::string, std::string> fields;  ///< of its spec, that are not as by default
   std::int64_t classes = 0;                   ///< 0: no head
-  bool cait = false;
-  bool has_texts = false;  ///< it is the image half of a model that was trained with texts too
+  bool has_texts = false;                     ///< it is the image half of a model that was trained with texts too
 };
 
 std::string header_text(const Model& model, const Input& input, const std::string& name);

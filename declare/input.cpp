@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "declare/swin.hpp"
 #include "runtime/error.hpp"
 
 namespace tessera::declare {
@@ -27,11 +28,11 @@ std::string channels(const std::array<double, 3>& x) {
 }
 
 Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<std::string>& assumptions) {
-  constexpr std::array<double, 3> half{0.5, 0.5, 0.5};
   const auto is = [&](const char* part) { return checkpoint.library().find(part) != std::string::npos; };
   // OpenAI's pictures, ImageNet's, or neither.
   const Input usual = is("CLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
-                      : is("torchvision") || is("DINO") ? Input{{0.485, 0.456, 0.406}, {0.229, 0.224, 0.225}, 0.875}
+                      : is("torchvision") || is("DINO") ? Input{imagenet_mean, imagenet_deviation, 0.875}
+                      : is_swin(checkpoint)             ? Input{imagenet_mean, imagenet_deviation, 0.9}
                                                         : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};
   std::string unsaid;
   const auto otherwise = [&](bool says, const std::string& value) {

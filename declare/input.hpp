@@ -9,11 +9,16 @@
 
 namespace tessera::declare {
 
+constexpr std::array<double, 3> half{0.5, 0.5, 0.5};
+constexpr std::array<double, 3> imagenet_mean{0.485, 0.456, 0.406}, imagenet_deviation{0.229, 0.224, 0.225};
+
 /// How pictures are prepared.
 struct Input {
   std::array<double, 3> mean, deviation;
   double crop;
   bool bilinear = false, squash = false;
+
+  friend bool operator==(const Input&, const Input&) = default;
 };
 
 /// As the configuration says; what it does not say is as is usual for the checkpoint's library, and one assumption

@@ -37,10 +37,10 @@ int run(int argc, char** argv) {
   app.require_subcommand(0, 1);
   std::string checkpoint, configuration, output, name;
   bool overwrite = false;
-  CLI::App* declare = app.add_subcommand(
-      "declare",
-      "Writes the declaration of a checkpoint of a plain Vision Transformer: a header for tessera_add_model. "
-      "What is assumed is said on standard error, a line each; what cannot be said is refused.");
+  CLI::App* declare =
+      app.add_subcommand("declare",
+                         "Writes the declaration of a Vision Transformer's checkpoint: a header for tessera_add_model. "
+                         "What is assumed is said on standard error, a line each; what cannot be said is refused.");
   declare
       ->add_option(
           "CHECKPOINT", checkpoint,

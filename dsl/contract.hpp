@@ -68,6 +68,9 @@ struct ParameterCount<Sequential<Ms...>> {
   static constexpr std::int64_t value = (std::int64_t{0} + ... + ParameterCount<Ms>::value);
 };
 
+template <class... Ms>
+struct ParameterCount<InTurns<Ms...>> : ParameterCount<Sequential<Ms...>> {};
+
 /// The block that is repeated is a member of its own, and its weights are the same every time.
 template <auto Count>
 struct ParameterCount<Repeat<Count>> {

@@ -73,6 +73,20 @@ struct TrainableKeys<Sequential<Ms...>> {
     (TrainableKeys<Ms>::visit(key_of(path, number++), look), ...);
   }
 };
+template <class... Ms>
+struct TrainableKeys<InTurns<Ms...>> {
+  /// Of a path that ends in "{}".
+  template <class Look>
+  static constexpr void visit(const Text& path, Look& look) {
+    std::int64_t number = 0;
+    (TrainableKeys<Ms>::visit(turn(path, number++), look), ...);
+  }
+  static constexpr Text turn(const Text& path, std::int64_t number) {
+    Text key;
+    key.put(path.view().substr(0, path.size - 1)).put(number).put(":").put(std::int64_t{sizeof...(Ms)});
+    return key.put("}");
+  }
+};
 template <class M, auto Count>
 struct TrainableKeys<List<M, Count>> {
   template <class Look>

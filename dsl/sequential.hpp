@@ -6,6 +6,7 @@
 #include <boost/hana/fold_right.hpp>
 #include <boost/hana/for_each.hpp>
 #include <boost/hana/tuple.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "dsl/module.hpp"
@@ -68,6 +69,24 @@ struct Sequential {
   void bind(const std::string& path) {
     int number = 0;
     boost::hana::for_each(modules, detail::BindNumbered{path, number});
+  }
+};
+
+/// Modules in turns, as the block of a Stack: the layers of Stack<InTurns<A, B>, 3> blocks are A, B, A, B, A, B, with
+/// the keys blocks.0 to blocks.5. It is recorded once for each of the modules, whose parameter keys hold {0:2} and
+/// {1:2} for the layer number. Not within Stacks, which number layers of their own.
+/// PyTorch equivalent: a torch.nn.ModuleList of modules in turns, applied in a loop.
+template <class... Ms>
+struct InTurns : Sequential<Ms...> {
+  static constexpr const char* module_name = "InTurns";
+
+  void bind(const std::string& path) {
+    if (!path.ends_with("{}")) throw std::logic_error(path + " is InTurns, and the block of no Stack");
+    int number = 0;
+    const std::string turns = ":" + std::to_string(sizeof...(Ms)) + "}";
+    boost::hana::for_each(this->modules, [&](auto& module) {
+      tessera::bind(module, path.substr(0, path.size() - 1) + std::to_string(number++) + turns);
+    });
   }
 };
 

@@ -16,7 +16,7 @@ namespace tessera::models {
 struct Extent {
   std::int64_t height, width;
 
-  constexpr Extent(std::int64_t side) : height(side), width(side) {}
+  constexpr Extent(std::int64_t side = 1) : height(side), width(side) {}
   constexpr Extent(std::int64_t down, std::int64_t across) : height(down), width(across) {}
 };
 

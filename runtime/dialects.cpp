@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
@@ -15,48 +16,71 @@ namespace {
 
 using enum Layout;
 
-const std::vector<Rule> timms_rules{
-    {"patch_embed.*", "patch_embed.*"},
-    {"cls_token", "cls_token"},
-    {"dist_token", "dist_token"},
-    {"reg_token", "reg_token"},
-    {"pos_embed", "pos_embed"},
-    {"norm_pre.*", "norm_pre.*"},
-    {"blocks.#.norm1.*", "blocks.#.norm1.*"},
-    {"blocks.#.norm2.*", "blocks.#.norm2.*"},
-    {"blocks.#.attn.*", "blocks.#.attn.*"},
-    {"blocks.#.attns.*", "blocks.#.attns.*"},
-    {"blocks.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
-    {"blocks.#.mlp.fc1_g.*", "blocks.#.mlp.fc1_g.*"},
-    {"blocks.#.mlp.fc1_x.*", "blocks.#.mlp.fc1_x.*"},
-    {"blocks.#.mlp.norm.*", "blocks.#.mlp.norm.*"},
-    {"blocks.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
-    {"blocks.#.ffns.*", "blocks.#.ffns.*"},
-    {"blocks.#.ls.gamma", "blocks.#.ls.gamma"},
-    {"blocks.#.ls1.gamma", "blocks.#.ls1.gamma"},
-    {"blocks.#.ls2.gamma", "blocks.#.ls2.gamma"},
-    {"blocks.#.gamma_1", "blocks.#.gamma_1"},
-    {"blocks.#.gamma_2", "blocks.#.gamma_2"},
-    {"blocks.#.in_norm.*", "blocks.#.in_norm.*"},
-    {"blocks.#.in_proj.*", "blocks.#.in_proj.*"},
-    {"blocks.#.out_proj.*", "blocks.#.out_proj.*"},
-    {"blocks.#.attn_out_proj.*", "blocks.#.attn_out_proj.*"},
-    {"blocks.#.mlp_out_proj.*", "blocks.#.mlp_out_proj.*"},
-    {"blocks.#.mlp_bias", "blocks.#.mlp_bias"},
-    {"blocks.#.q_norm.*", "blocks.#.q_norm.*"},
-    {"blocks.#.k_norm.*", "blocks.#.k_norm.*"},
-    {"blocks.#.sub_norm.*", "blocks.#.sub_norm.*"},
-    {"blocks.#.lambda_*", "blocks.#.lambda_*"},
-    {"blocks_token_only.#.*", "blocks_token_only.#.*"},
-    {"rope.*", "rope.*"},
-    {"shared_rel_pos.*", "shared_rel_pos.*"},
-    {"norm.*", "norm.*"},
-    {"fc_norm.*", "fc_norm.*"},
-    {"attn_pool.*", "attn_pool.*"},
-    {"pre_logits.*", "pre_logits.*"},
-    {"head.*", "head.*"},
-    {"head_dist.*", "head_dist.*"},
+std::vector<Rule> joined(std::vector<Rule> first, const std::vector<Rule>& second) {
+  first.insert(first.end(), second.begin(), second.end());
+  return first;
+}
+
+/// Swin's blocks as timm has them, and as Microsoft's program has: tables of its windows are buffers.
+const std::vector<Rule> swin_blocks{
+    {"layers.#.blocks.#.norm1.*", "layers.#.blocks.#.norm1.*"},
+    {"layers.#.blocks.#.attn.relative_position_bias_table", "layers.#.blocks.#.attn.relative_position_bias_table"},
+    {"layers.#.blocks.#.attn.relative_position_index", ""},
+    {"layers.#.blocks.#.attn.qkv.*", "layers.#.blocks.#.attn.qkv.*"},
+    {"layers.#.blocks.#.attn.proj.*", "layers.#.blocks.#.attn.proj.*"},
+    {"layers.#.blocks.#.attn_mask", ""},
+    {"layers.#.blocks.#.norm2.*", "layers.#.blocks.#.norm2.*"},
+    {"layers.#.blocks.#.mlp.fc1.*", "layers.#.blocks.#.mlp.fc1.*"},
+    {"layers.#.blocks.#.mlp.fc2.*", "layers.#.blocks.#.mlp.fc2.*"},
 };
+
+const std::vector<Rule> timms_rules = joined(
+    {
+        {"patch_embed.*", "patch_embed.*"},
+        {"cls_token", "cls_token"},
+        {"dist_token", "dist_token"},
+        {"reg_token", "reg_token"},
+        {"pos_embed", "pos_embed"},
+        {"norm_pre.*", "norm_pre.*"},
+        {"blocks.#.norm1.*", "blocks.#.norm1.*"},
+        {"blocks.#.norm2.*", "blocks.#.norm2.*"},
+        {"blocks.#.attn.*", "blocks.#.attn.*"},
+        {"blocks.#.attns.*", "blocks.#.attns.*"},
+        {"blocks.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
+        {"blocks.#.mlp.fc1_g.*", "blocks.#.mlp.fc1_g.*"},
+        {"blocks.#.mlp.fc1_x.*", "blocks.#.mlp.fc1_x.*"},
+        {"blocks.#.mlp.norm.*", "blocks.#.mlp.norm.*"},
+        {"blocks.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
+        {"blocks.#.ffns.*", "blocks.#.ffns.*"},
+        {"blocks.#.ls.gamma", "blocks.#.ls.gamma"},
+        {"blocks.#.ls1.gamma", "blocks.#.ls1.gamma"},
+        {"blocks.#.ls2.gamma", "blocks.#.ls2.gamma"},
+        {"blocks.#.gamma_1", "blocks.#.gamma_1"},
+        {"blocks.#.gamma_2", "blocks.#.gamma_2"},
+        {"blocks.#.in_norm.*", "blocks.#.in_norm.*"},
+        {"blocks.#.in_proj.*", "blocks.#.in_proj.*"},
+        {"blocks.#.out_proj.*", "blocks.#.out_proj.*"},
+        {"blocks.#.attn_out_proj.*", "blocks.#.attn_out_proj.*"},
+        {"blocks.#.mlp_out_proj.*", "blocks.#.mlp_out_proj.*"},
+        {"blocks.#.mlp_bias", "blocks.#.mlp_bias"},
+        {"blocks.#.q_norm.*", "blocks.#.q_norm.*"},
+        {"blocks.#.k_norm.*", "blocks.#.k_norm.*"},
+        {"blocks.#.sub_norm.*", "blocks.#.sub_norm.*"},
+        {"blocks.#.lambda_*", "blocks.#.lambda_*"},
+        {"blocks_token_only.#.*", "blocks_token_only.#.*"},
+        {"layers.1.downsample.*", "layers.1.downsample.*"},
+        {"layers.2.downsample.*", "layers.2.downsample.*"},
+        {"layers.3.downsample.*", "layers.3.downsample.*"},
+        {"rope.*", "rope.*"},
+        {"shared_rel_pos.*", "shared_rel_pos.*"},
+        {"norm.*", "norm.*"},
+        {"fc_norm.*", "fc_norm.*"},
+        {"attn_pool.*", "attn_pool.*"},
+        {"pre_logits.*", "pre_logits.*"},
+        {"head.*", "head.*"},
+        {"head_dist.*", "head_dist.*"},
+    },
+    swin_blocks);
 
 /// The layers of Hugging Face's CLIP and SigLIP, and what only their texts need.
 const std::vector<Rule> clip_layers{
@@ -88,11 +112,6 @@ const std::vector<Rule> open_clip_texts{{"transformer.*", ""},
                                         {"input_resolution", ""},
                                         {"context_length", ""},
                                         {"vocab_size", ""}};
-
-std::vector<Rule> joined(std::vector<Rule> first, const std::vector<Rule>& second) {
-  first.insert(first.end(), second.begin(), second.end());
-  return first;
-}
 
 /// Names of the MLP's layers as a state dict has them, or as the published files do.
 Dialect torchvisions(std::string_view library, const std::vector<Rule>& mlp) {
@@ -215,6 +234,26 @@ Dialect face_dino(std::string_view library, const std::vector<Rule>& layers) {
           {{"classifier.*", "head.*"}},
           false,
           true};
+}
+
+/// Hugging Face's Swin by the names of its layers, which transformers 5 changed.
+Dialect face_swin(std::string_view library, const std::vector<Rule>& layers) {
+  return {library,
+          {"swin.", ""},
+          joined(
+              {
+                  {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
+                  {"embeddings.norm.*", "patch_embed.norm.*"},
+                  {"embeddings.mask_token", ""},
+                  {"encoder.layers.#.blocks.#.layernorm_before.*", "layers.#.blocks.#.norm1.*"},
+                  {"encoder.layers.#.blocks.#.layernorm_after.*", "layers.#.blocks.#.norm2.*"},
+                  {"encoder.layers.0.downsample.*", "layers.1.downsample.*"},
+                  {"encoder.layers.1.downsample.*", "layers.2.downsample.*"},
+                  {"encoder.layers.2.downsample.*", "layers.3.downsample.*"},
+                  {"layernorm.*", "norm.*"},
+              },
+              layers),
+          {{"classifier.*", "head.fc.*"}, {"decoder.*", ""}}};  // of pictures of which patches are masked
 }
 
 const std::vector<Dialect> table{
@@ -376,6 +415,44 @@ const std::vector<Dialect> table{
      },
      open_clip_texts,
      true},
+    {"Microsoft's Swin",
+     {""},
+     joined(
+         {
+             {"patch_embed.proj.*", "patch_embed.proj.*"},
+             {"patch_embed.norm.*", "patch_embed.norm.*"},
+             {"layers.0.downsample.*", "layers.1.downsample.*"},
+             {"layers.1.downsample.*", "layers.2.downsample.*"},
+             {"layers.2.downsample.*", "layers.3.downsample.*"},
+             {"norm.*", "norm.*"},
+             {"head.weight", "head.fc.weight"},
+             {"head.bias", "head.fc.bias"},
+         },
+         swin_blocks),
+     {}},
+    face_swin("Hugging Face's Swin",
+              {
+                  {"encoder.layers.#.blocks.#.attention.self.relative_position_bias_table",
+                   "layers.#.blocks.#.attn.relative_position_bias_table"},
+                  {"encoder.layers.#.blocks.#.attention.self.relative_position_index", ""},
+                  {"encoder.layers.#.blocks.#.attention.self.query.*", "layers.#.blocks.#.attn.qkv.*", part, 0, 3},
+                  {"encoder.layers.#.blocks.#.attention.self.key.*", "layers.#.blocks.#.attn.qkv.*", part, 1, 3},
+                  {"encoder.layers.#.blocks.#.attention.self.value.*", "layers.#.blocks.#.attn.qkv.*", part, 2, 3},
+                  {"encoder.layers.#.blocks.#.attention.output.dense.*", "layers.#.blocks.#.attn.proj.*"},
+                  {"encoder.layers.#.blocks.#.intermediate.dense.*", "layers.#.blocks.#.mlp.fc1.*"},
+                  {"encoder.layers.#.blocks.#.output.dense.*", "layers.#.blocks.#.mlp.fc2.*"},
+              }),
+    face_swin("Hugging Face's Swin of transformers 5",
+              {
+                  {"encoder.layers.#.blocks.#.attention.relative_position_bias.relative_position_bias_table",
+                   "layers.#.blocks.#.attn.relative_position_bias_table"},
+                  {"encoder.layers.#.blocks.#.attention.q_proj.*", "layers.#.blocks.#.attn.qkv.*", part, 0, 3},
+                  {"encoder.layers.#.blocks.#.attention.k_proj.*", "layers.#.blocks.#.attn.qkv.*", part, 1, 3},
+                  {"encoder.layers.#.blocks.#.attention.v_proj.*", "layers.#.blocks.#.attn.qkv.*", part, 2, 3},
+                  {"encoder.layers.#.blocks.#.attention.o_proj.*", "layers.#.blocks.#.attn.proj.*"},
+                  {"encoder.layers.#.blocks.#.mlp.fc1.*", "layers.#.blocks.#.mlp.fc1.*"},
+                  {"encoder.layers.#.blocks.#.mlp.fc2.*", "layers.#.blocks.#.mlp.fc2.*"},
+              }),
     {"OpenCLIP over timm",
      {"visual.trunk."},
      timms_rules,
@@ -383,9 +460,10 @@ const std::vector<Dialect> table{
      true},
 };
 
-/// What stands for # and for *.
+/// What stands for each # and for *.
 struct Match {
-  std::string number, rest;
+  std::vector<std::string> numbers;
+  std::string rest;
 };
 
 std::optional<Match> match(std::string_view pattern, std::string_view key) {
@@ -396,9 +474,10 @@ std::optional<Match> match(std::string_view pattern, std::string_view key) {
       return key.empty() ? std::nullopt : std::optional(found);
     }
     if (pattern[0] == '#') {
-      while (!key.empty() && std::isdigit(static_cast<unsigned char>(key[0])))
-        found.number += key[0], key.remove_prefix(1);
-      if (found.number.empty()) return std::nullopt;
+      std::string number;
+      while (!key.empty() && std::isdigit(static_cast<unsigned char>(key[0]))) number += key[0], key.remove_prefix(1);
+      if (number.empty()) return std::nullopt;
+      found.numbers.push_back(std::move(number));
       continue;
     }
     if (key.empty() || key[0] != pattern[0]) return std::nullopt;
@@ -409,7 +488,8 @@ std::optional<Match> match(std::string_view pattern, std::string_view key) {
 
 std::string filled(std::string_view pattern, const Match& with) {
   std::string name;
-  for (const char c : pattern) name += c == '#' ? with.number : c == '*' ? with.rest : std::string(1, c);
+  auto number = with.numbers.begin();
+  for (const char c : pattern) name += c == '#' ? *number++ : c == '*' ? with.rest : std::string(1, c);
   return name;
 }
 
@@ -589,6 +669,12 @@ Translation in_timms_keys(Safetensors file) {
   result.keys.wrapper = wrapper;
   refuse_mixed(file, result.keys);
   if (result.keys.are_timms()) {
+    for (auto tensor = file.tensors.begin(); tensor != file.tensors.end();) {
+      const Found found = rules_of(result.keys, tensor->first);
+      const bool leaves_out = !found.empty() && !says(found);
+      if (leaves_out) result.left_out.push_back(wrapper + tensor->first);
+      tensor = leaves_out ? file.tensors.erase(tensor) : std::next(tensor);
+    }
     result.file = std::move(file);
     return result;
   }

@@ -21,8 +21,8 @@ enum class Layout : std::uint8_t {
   last_two_thirds,  ///< the keys' and the values'
 };
 
-/// One name or family of names. In both patterns # is a block's number, and * at the end is any rest; nothing in timm's
-/// place leaves the tensor out.
+/// One name or family of names. In both patterns, # is a number, as often in one as in the other, and * at the end is
+/// any rest; nothing in timm's place leaves the tensor out.
 struct Rule {
   std::string_view theirs, timms;
   Layout layout = Layout::same;

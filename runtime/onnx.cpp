@@ -91,13 +91,16 @@ std::string external_initializer(const std::string& name, const Shape& shape, st
   return Message().message(5, t.number(14, 1)).text();
 }
 
-/// The text with the layer's number where it has "{}", and with 8 more where it has "{8}".
+/// The text with the layer's number where it has "{}", with 8 more where it has "{8}", and with 1 more than twice the
+/// number where it has "{1:2}".
 std::string of_layer(std::string text, std::int64_t layer) {
   const std::size_t begin = text.find('{'), end = text.find('}', begin);
   if (end == std::string::npos) return text;
-  std::int64_t first = 0;
-  std::from_chars(text.data() + begin + 1, text.data() + end, first);
-  return text.replace(begin, end + 1 - begin, std::to_string(first + layer));
+  std::int64_t first = 0, step = 1;
+  const char* const colon = std::find(text.data() + begin, text.data() + end, ':');
+  std::from_chars(text.data() + begin + 1, colon, first);
+  if (colon != text.data() + end) std::from_chars(colon + 1, text.data() + end, step);
+  return text.replace(begin, end + 1 - begin, std::to_string(first + step * layer));
 }
 
 template <class Number>

@@ -52,6 +52,21 @@ endfunction()
 set(once_equal ${PROJECT_SOURCE_DIR}/tests/once_equal ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed)
 set(unchanged "^unchanged since it passed")
 set(skipped "${unchanged}|  SKIPPED ")
+# A test of the release build whose program is compiled when it starts, and neither compiled nor run where it has passed before
+# with the same sources and libraries: once_for_equal_sources(TEST TARGET [ARGUMENTS argument...] INPUTS file...). As two such
+# tests must not build at once, each holds the lock `build`.
+function(once_for_equal_sources test target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGUMENTS;INPUTS")
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  get_target_property(options ${target} COMPILE_OPTIONS)
+  string(GENEX_STRIP "${options}" options)
+  list(JOIN options " " options)
+  add_test(NAME ${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/once ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed
+    ${test}@ "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${options}" ${arg_INPUTS}
+    -- ${PROJECT_SOURCE_DIR}/tests/built ${CMAKE_BINARY_DIR} ${target} $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
+  set_tests_properties(${test} PROPERTIES RESOURCE_LOCK build ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 1200 COST 100
+    SKIP_REGULAR_EXPRESSION ${unchanged})
+endfunction()
 function(once_for_equal_programs target)
   get_target_property(launcher ${target} CROSSCOMPILING_EMULATOR)
   if(NOT launcher)

@@ -134,9 +134,11 @@ std::string letters_of(const std::vector<int>& letters) {
 std::string of_layer(std::string text, int layer) {
   const std::size_t begin = text.find('{'), end = text.find('}', begin);
   if (end == std::string::npos) return text;
-  int first = 0;
-  std::from_chars(text.data() + begin + 1, text.data() + end, first);
-  return text.replace(begin, end + 1 - begin, fmt::format("{}", first + layer));
+  int first = 0, step = 1;
+  const char* const colon = std::find(text.data() + begin, text.data() + end, ':');
+  std::from_chars(text.data() + begin + 1, colon, first);
+  if (colon != text.data() + end) std::from_chars(colon + 1, text.data() + end, step);
+  return text.replace(begin, end + 1 - begin, fmt::format("{}", first + step * layer));
 }
 
 }  // namespace tessera::codegen

@@ -42,7 +42,8 @@ bool same_size(const Dim& a, const Dim& b);
 /// The letters of one operand of an einsum: "bij".
 std::string letters_of(const std::vector<int>& letters);
 
-/// The text with the layer's number where it has "{}", and with 8 more where it has "{8}".
+/// The text with the layer's number where it has "{}", with 8 more where it has "{8}", and with 1 more than twice the
+/// number where it has "{1:2}".
 std::string of_layer(std::string text, int layer);
 
 /// Position of a node in Graph::nodes.

@@ -84,6 +84,8 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyRelativeMlp>("toy_relative_mlp_bf16")},
       {trace<models::ToyCait>("toy_cait")},
       {trace<models::ToyCait>("toy_cait_bf16")},
+      {trace<models::ToySwin>("toy_swin")},
+      {trace<models::ToySwin>("toy_swin_bf16")},
       {trace<models::ToyDifferential>("toy_differential")},
       {trace<models::ToyDifferential>("toy_differential_bf16")},
       {trace<models::ToyParallel>("toy_parallel")},

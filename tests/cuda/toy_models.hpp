@@ -4,6 +4,7 @@
 #include "models/beit.hpp"
 #include "models/cait.hpp"
 #include "models/eva.hpp"
+#include "models/swin.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_diff.hpp"
@@ -94,6 +95,16 @@ inline constexpr VitSpec toy_cait = [] {
 }();
 /// Talking heads, and class attention.
 using ToyCait = Cait<toy_cait>;
+
+/// Windows of a map that wrap around, and one that is the whole map of the second stage.
+using ToySwin = Swin<{.image = {24, 16},
+                      .patch = 2,
+                      .width = 8,
+                      .heads = {2, 4},
+                      .depths = {2, 2},
+                      .windows = {4, 8},
+                      .mlp = 2,
+                      .classes = 10}>;
 
 using ToyDifferential = Vit<toy_variant, DifferentialParallelBlock>;
 using ToyParallel = Vit<toy_variant, ParallelScalingBlock>;

@@ -35,6 +35,8 @@
 #include "toy_rope_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
+#include "toy_swin_bf16_cuda.h"
+#include "toy_swin_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
 #include "toy_vqgan_bf16_cuda.h"
@@ -63,6 +65,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
             TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
+            TESSERA_TOY_MODEL(toy_swin, TOY_SWIN),
             TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
             TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
             TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN),
@@ -80,6 +83,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL_BF16(toy_mixed_rope, TOY_MIXED_ROPE),
             TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
+            TESSERA_TOY_MODEL_BF16(toy_swin, TOY_SWIN),
             TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
             TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL)};
   }

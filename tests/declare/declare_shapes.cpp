@@ -7,6 +7,8 @@
 #include <sstream>
 
 #include "declare/declare.hpp"
+#include "declare/input.hpp"
+#include "declare/swin.hpp"
 #include "runtime/error.hpp"
 #include "tests/declare/camel.hpp"
 
@@ -29,7 +31,12 @@ struct Model {
   declare::Config config;
   std::string parameters;
 
-  void write() const {
+  void write() {
+    // As Vit and Swin have it: a declaration without lines of its own for them.
+    const bool swin = declare::is_swin(checkpoint);
+    config.mean = swin ? declare::imagenet_mean : declare::half;
+    config.deviation = swin ? declare::imagenet_deviation : declare::half;
+    config.crop = 0.9;
     std::cout << config.architecture << ' ' << parameters << ' ';
     try {
       const declare::Declaration written = declare::declare(checkpoint, config, test::camel(config.architecture));
@@ -69,9 +76,6 @@ int main(int argc, char** argv) try {
     model.config.classes = classes;
     model.config.pool = pool == "-" ? "" : pool;
     model.config.image = {height, width};
-    // As Vit has it: a declaration without lines of its own for them.
-    model.config.mean = model.config.deviation = {0.5, 0.5, 0.5};
-    model.config.crop = 0.9;
   }
   if (any) model.write();
   return std::cout.flush() ? 0 : 1;

@@ -254,7 +254,7 @@ TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
     if (writes) std::ofstream(header) << text;
     EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
   }
-  EXPECT_EQ(dialect_models().size(), 20u);
+  EXPECT_EQ(dialect_models().size(), 22u);
 }
 
 TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
@@ -278,6 +278,72 @@ TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
     EXPECT_EQ(over.keys.dialect->library, "OpenCLIP over timm") << kind;
     EXPECT_EQ(over.shapes, declare::checkpoint_of(trunk).shapes) << kind;
   }
+}
+
+/// Microsoft's program merges tokens at a stage's end, and its checkpoints have the tables of its windows.
+TEST(Declare, ReadsMicrosoftsSwinAndTheTablesThatOlderFilesOfTimmHave) {
+  const fs::path swin = fs::path(paths::golden) / "timm" / "swin_tiny_patch4_window7_224" / "params.safetensors";
+  const runtime::Safetensors timms = runtime::read_safetensors(swin);
+  const Checkpoint now = declare::checkpoint_of(timms);
+  const auto table = [](runtime::Shape shape) {
+    const auto bytes = static_cast<std::size_t>(8 * runtime::elements(shape));
+    return runtime::Tensor{"I64", std::move(shape), runtime::Bytes(bytes)};
+  };
+  runtime::Safetensors older = timms, microsofts{{}, {}, timms.where};
+  for (const auto& [key, tensor] : timms.tensors) {
+    const bool merges = key.starts_with("layers.1.downsample."), head = key.starts_with("head.fc.");
+    microsofts.tensors[merges ? "layers.0" + key.substr(8) : head ? "head" + key.substr(7) : key] = tensor;
+  }
+  for (auto* file : {&older, &microsofts}) {
+    file->tensors["layers.0.blocks.0.attn.relative_position_index"] = table({16, 16});
+    file->tensors["layers.0.blocks.1.attn_mask"] = runtime::Tensor::of({6, 16, 16}, std::vector<float>(6 * 256));
+    const Checkpoint read = declare::checkpoint_of(*file);
+    EXPECT_EQ(read.keys.dialect->library, file == &older ? "timm" : "Microsoft's Swin");
+    EXPECT_EQ(read.shapes, now.shapes);
+    EXPECT_EQ(read.left_out, (std::vector<std::string>{"layers.0.blocks.0.attn.relative_position_index",
+                                                       "layers.0.blocks.1.attn_mask"}));
+  }
+}
+
+TEST(Declare, RefusesASwinTransformerThatSwinSpecCannotSay) {
+  const fs::path swin = fs::path(paths::golden) / "timm" / "swin_tiny_patch4_window7_224" / "params.safetensors";
+  const Checkpoint whole = declare::checkpoint_of(runtime::read_safetensors(swin));
+  const auto sentence = [&](const std::function<void(Checkpoint&, Config&)>& spoil) {
+    Checkpoint checkpoint = whole;
+    Config config;
+    config.image = {24, 16};
+    spoil(checkpoint, config);
+    return refusal([&] { declare::declare(checkpoint, config, "M"); });
+  };
+  EXPECT_EQ(sentence([](Checkpoint&, Config&) {}), "nothing was refused");
+  expect_a_sentence(sentence([](Checkpoint&, Config& config) { config.image = {20, 16}; }),
+                    "which no window has that divides a map of 10 x 8 tokens: pictures of 20 x 16 would be filled up "
+                    "with zeros");
+  expect_a_sentence(sentence([](Checkpoint&, Config& config) { config.image = {22, 16}; }),
+                    "no window has that divides a map of 11 x 8");
+  expect_a_sentence(
+      sentence([](Checkpoint& checkpoint, Config& config) {
+        config.image = {24, 18};
+        for (const char* block : {"0", "1"})
+          checkpoint.shapes["layers.0.blocks." + std::string(block) + ".attn.relative_position_bias_table"] = {25, 1};
+      }),
+      "pictures of 24 x 18 are no whole number of tokens of 4 x 4");
+  expect_a_sentence(sentence([](Checkpoint&, Config& config) { config.pool = "token"; }),
+                    "global_pool is 'token', and of a Swin Transformer it is avg");
+  expect_a_sentence(sentence([](Checkpoint&, Config& config) { config.classes = 7; }),
+                    "num_classes is 7, and the checkpoint has 'head.fc.weight' of 10");
+  expect_a_sentence(sentence([](Checkpoint&, Config& config) { config.facts["activation"] = "relu"; }),
+                    "the activation is relu, and that of a Swin Transformer is gelu");
+  expect_a_sentence(
+      sentence([](Checkpoint& checkpoint, Config&) { checkpoint.shapes["patch_embed.proj.weight"] = {4, 3, 2, 4}; }),
+      "has patches of 2 x 4, and those of a Swin Transformer are square");
+  expect_a_sentence(sentence([](Checkpoint& checkpoint, Config&) {
+                      checkpoint.shapes["layers.0.blocks.0.attn.relative_position_bias_table"] = {49, 3};
+                    }),
+                    "is of 3 heads, which do not divide 4");
+  expect_a_sentence(
+      sentence([](Checkpoint& checkpoint, Config&) { checkpoint.shapes["layers.0.blocks.0.mlp.fc1.weight"] = {3, 4}; }),
+      "is narrower than a token");
 }
 
 TEST(Declare, ReadsWhatTrainingPutBeforeEveryKey) {
@@ -584,7 +650,7 @@ TEST(Declare, RefusesAConfigurationThatIsNone) {
            {"{\"architecture\": ", "no JSON object"},
            {R"({"architecture": 3})", "architecture is not"},
            {R"({"num_heads": "two"})", "num_heads is not"},
-           {R"({"model_type": "swin"})", "model_type 'swin' is none of vit,"},
+           {R"({"model_type": "swinv2"})", "model_type 'swinv2' is none of vit,"},
            {R"({"model_type": 7})", "model_type is not"},
            {R"({"model_type": "clip", "vision_config": 1})", "vision_config is no"},
            {R"({"model_type": "vit", "hidden_act": "mish"})", "hidden_act 'mish' is no"},

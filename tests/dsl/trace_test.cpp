@@ -168,6 +168,18 @@ struct StacksASequential : Module {
   Tensor<B, D> forward(Tensor<B, D> x) const { return layers(x); }
 };
 
+struct StacksInTurns : Module {
+  Stack<InTurns<Block, Linear<D, D>, Gelu>, 2> layers;
+  TESSERA_MEMBERS(StacksInTurns, layers)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return layers(x); }
+};
+struct TakesTurnsOutsideAStack : Module {
+  static constexpr Recipe recipe{};
+  InTurns<Block, Linear<D, D>> layers;
+  TESSERA_MEMBERS(TakesTurnsOutsideAStack, layers)
+  Tensor<B, D> forward(Tensor<B, D> x) const { return layers(x); }
+};
+
 struct Shifted : Module {
   Linear<D, D> map;
   TESSERA_MEMBERS(Shifted, map)
@@ -520,6 +532,21 @@ TEST(Trace, RecordsAStackOfASequential) {
                                             "layers.{}.1.bias"}));
   EXPECT_EQ(g.regions.at(1).count, 3);
   EXPECT_EQ(parameter_count<StacksASequential>(), 3 * (8 + 8 + 8 * 8 + 8));
+}
+
+TEST(Trace, RecordsModulesInTurnsOnceAndNumbersThemThrough) {
+  const graph::Graph g = trace<StacksInTurns>("model");
+  std::vector<std::string> keys, all;
+  for (const graph::Node& n : g.nodes)
+    if (n.op == graph::Op::parameter) keys.push_back(n.name);
+  EXPECT_EQ(keys, (std::vector<std::string>{"layers.{0:3}.norm.weight", "layers.{0:3}.norm.bias", "layers.{1:3}.weight",
+                                            "layers.{1:3}.bias"}));
+  auto look = [&](std::string_view key) { all.emplace_back(key); };
+  detail::TrainableKeys<StacksInTurns>::visit(Text{}, look);
+  EXPECT_EQ(all, keys);
+  EXPECT_EQ(g.regions.at(1).count, 2);
+  EXPECT_EQ(parameter_count<StacksInTurns>(), 2 * (8 + 8 + 8 * 8 + 8));
+  EXPECT_EQ(refusal<TakesTurnsOutsideAStack>(), "layers is InTurns, and the block of no Stack");
 }
 
 TEST(Trace, RefusesAStackThatIsAppliedTwice) {

@@ -77,6 +77,14 @@ def masked_autoencoders():
     return model, lambda x: model.vit(x).last_hidden_state[:, 0], None
 
 
+def swins(kind, output, **kwargs):
+    """A map of 4 x 4 in windows that wrap around, and one of 2 x 2, which is a window."""
+    depths = [4 if kind is hf.SwinForImageClassification else 2, 1]
+    config = hf.SwinConfig(image_size=8, patch_size=2, embed_dim=2, depths=depths, num_heads=[1, 2], window_size=2,
+                           mlp_ratio=2, **kwargs)
+    return of_hugging_face(kind(config), output)
+
+
 def siglips_with_classes():
     vision = dict(SMALL, model_type="siglip_vision_model")
     config = hf.SiglipConfig(vision_config=vision, text_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
@@ -109,14 +117,16 @@ MODELS = {
     "hf_mae": masked_autoencoders,
     "hf_msn": lambda: class_token(hf.ViTMSNModel(hf.ViTMSNConfig(**SMALL))),
     "hf_siglip_classes": siglips_with_classes,
+    "hf_swin": lambda: swins(hf.SwinForImageClassification, "logits", num_labels=10),
+    "hf_swin_model": lambda: swins(hf.SwinModel, "pooler_output"),
     "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
 }
-STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated")  # by the names that transformers 5 has in memory
+STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated", "hf_swin_model")  # by the names that transformers 5 has in memory
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
-              "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes")
+              "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model")
 
 
 def golden(out, name):

@@ -1,8 +1,8 @@
 """Golden numbers of timm's Vision Transformers at toy sizes.  Usage: make_timm.py OUT [ARCHITECTURE ...]
 (needs timm 1.0.31, torch, numpy; without architectures it makes those that tests/golden/timm has)
 
-One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes), with random
-parameters:
+One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes; of Swin
+Transformers width 4, stages of 2 and 1), with random parameters:
   config.json           where images have another size, and of instances that tests/declare/programs makes
   params.safetensors    the state dict as timm saves it
   batch.safetensors     x [2, C, H, W] and grad_output
@@ -41,11 +41,21 @@ BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_pa
 # The first that an architecture's constructor takes.
 SIZES = ({"embed_dim": 24, "num_heads": 2}, {"embed_dim": 48, "num_heads": 4}, {"embed_dim": 64, "num_heads": 4})
 
+# Maps of 12 x 8, in windows that wrap around, and of 6 x 4, which is one window.
+SWIN = {"patch_size": 2, "embed_dim": 4, "depths": (2, 1), "num_heads": (1, 2), "window_size": ((4, 4), (8, 8)), "mlp_ratio": 2}
+
 
 def reduced(name):
     """The instance, and what it is made with."""
     architecture = name.removesuffix("_layers")
     classes = min(10, timm.models.get_pretrained_cfg(architecture).num_classes)
+    if architecture.startswith("swin_"):
+        arguments = {"img_size": (24, 16), "num_classes": classes, **SWIN}
+        if "_s3_" in name:
+            arguments["window_size"] = ((4, 4), (2, 2))
+        if "_tiny_" not in name:
+            arguments["depths"] = (4, 2)
+        return timm.create_model(architecture, **arguments).eval(), arguments
     for sizes in SIZES:
         arguments = {"img_size": (24, 16), "patch_size": 8, "depth": 2, "num_classes": classes, **sizes, **BESIDES.get(name, {})}
         try:

@@ -20,6 +20,8 @@
 #include "tests/models/declared/hf_msn.hpp"
 #include "tests/models/declared/hf_siglip.hpp"
 #include "tests/models/declared/hf_siglip_classes.hpp"
+#include "tests/models/declared/hf_swin.hpp"
+#include "tests/models/declared/hf_swin_model.hpp"
 #include "tests/models/declared/hf_vit.hpp"
 #include "tests/models/declared/hf_vit_model.hpp"
 #include "tests/models/declared/open_clip.hpp"
@@ -72,6 +74,8 @@ DIALECT(hf_dinov3_gated, HfDinov3Gated)
 DIALECT(hf_ijepa, HfIjepa)
 DIALECT(hf_mae, HfMae)
 DIALECT(hf_msn, HfMsn)
+DIALECT(hf_swin, HfSwin)
+DIALECT(hf_swin_model, HfSwinModel)
 DIALECT(dinov2, Dinov2)
 DIALECT(dinov2_registers, Dinov2Registers)
 DIALECT(open_clip, OpenClip)

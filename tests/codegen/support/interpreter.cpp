@@ -563,8 +563,11 @@ std::string layer_name(const std::string& name, int layer) {
   const std::size_t hole = name.find('{');
   if (hole == std::string::npos) return name;
   const std::size_t end = name.find('}', hole);
-  const std::string first = name.substr(hole + 1, end - hole - 1);
-  return name.substr(0, hole) + std::to_string((first.empty() ? 0 : std::stoi(first)) + layer) + name.substr(end + 1);
+  const std::string first = name.substr(hole + 1, end - hole - 1);  // "", "8", or "1:2" of every other layer
+  const std::size_t colon = first.find(':');
+  const int step = colon == std::string::npos ? 1 : std::stoi(first.substr(colon + 1));
+  const int number = (first.empty() ? 0 : std::stoi(first)) + step * layer;
+  return name.substr(0, hole) + std::to_string(number) + name.substr(end + 1);
 }
 
 std::vector<std::int64_t> extents(const std::vector<Dim>& shape, std::int64_t batch) {

@@ -1,0 +1,18 @@
+// A Swin Transformer of Hugging Face's Swin, as its checkpoint has it: written by `tessera declare`.
+#pragma once
+
+#include "models/swin.hpp"
+
+namespace tessera::models {
+
+using HfSwin = Swin<{
+    .image = 8,
+    .patch = 2,
+    .width = 2,
+    .heads = {1, 2},
+    .depths = {4, 1},
+    .windows = {2, 2},
+    .mlp = 2,
+    .classes = 10}>;
+
+}  // namespace tessera::models
