@@ -53,6 +53,16 @@ std::string printed(const Sides& sides) {
   return sides[0] == sides[1] ? std::to_string(sides[0]) : text("{", sides[0], ", ", sides[1], "}");
 }
 
+/// Of the pictures of published models: the last stage's map is one window.
+std::int64_t usual_side(const Findings& f) {
+  int last = 0;
+  while (last + 1 < most_stages && f.checkpoint.has_any(stage(last + 1, "blocks."))) ++last;
+  const std::int64_t rows = f.shape(block(last, 0, "attn.relative_position_bias_table"), 2)[0];
+  std::int64_t window = 1;
+  while ((2 * window - 1) * (2 * window - 1) < rows) ++window;
+  return window * (f.height << last);
+}
+
 void find_patches(Findings& f) {
   const Shape& patch = f.shape("patch_embed.proj.weight", 4);
   f.width = patch[0];
@@ -67,8 +77,13 @@ void find_patches(Findings& f) {
   f.field("channels", f.channels, 3);
   f.field("width", f.width, 96);
   f.field("patch", f.height, 4);
-  f.image = f.config.image.value_or(Sides{224, 224});
-  if (!f.config.image) f.assume("no configuration says the size of pictures: 224 x 224");
+  if (f.config.image) {
+    f.image = *f.config.image;
+  } else {
+    const std::int64_t side = usual_side(f);
+    f.image = {side, side};
+    f.assume(text("no configuration says the size of pictures: ", side, " x ", side, ", whose last map is one window"));
+  }
   if (f.image != Sides{224, 224}) f.field("image", printed(f.image));
 }
 

@@ -316,6 +316,14 @@ TEST(Declare, RefusesASwinTransformerThatSwinSpecCannotSay) {
     return refusal([&] { declare::declare(checkpoint, config, "M"); });
   };
   EXPECT_EQ(sentence([](Checkpoint&, Config&) {}), "nothing was refused");
+  // The window of its last stage is no square; where it is, it tells the size of pictures.
+  Checkpoint square = whole;
+  for (const char* in : {"layers.0.blocks.0", "layers.0.blocks.1"})
+    square.shapes[std::string(in) + ".attn.relative_position_bias_table"] = {23 * 23, 1};
+  square.shapes["layers.1.blocks.0.attn.relative_position_bias_table"] = {23 * 23, 2};
+  const declare::Declaration assumed = declare::declare(square, Config{}, "M");
+  EXPECT_NE(assumed.header.find(".image = 48,"), std::string::npos) << assumed.header;
+  EXPECT_NE(assumed.header.find(".windows = {12, 12}"), std::string::npos) << assumed.header;
   expect_a_sentence(sentence([](Checkpoint&, Config& config) { config.image = {20, 16}; }),
                     "which no window has that divides a map of 10 x 8 tokens: pictures of 20 x 16 would be filled up "
                     "with zeros");
