@@ -23,7 +23,7 @@ std::string block(int i, int j, const std::string& rest) {
   return stage(i, "blocks." + std::to_string(j) + "." + rest);
 }
 
-/// Numbers of stages, without those at the end that there are not.
+/// As a field of SwinSpec that has one for each stage.
 std::string listed(const std::vector<std::string>& of) {
   std::string all;
   for (const std::string& one : of) all += (all.empty() ? "" : ", ") + one;

@@ -52,21 +52,6 @@ endfunction()
 set(once_equal ${PROJECT_SOURCE_DIR}/tests/once_equal ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed)
 set(unchanged "^unchanged since it passed")
 set(skipped "${unchanged}|  SKIPPED ")
-# A test of the release build whose program is compiled when it starts, and neither compiled nor run where it has passed before
-# with the same sources and libraries: once_for_equal_sources(TEST TARGET [ARGUMENTS argument...] INPUTS file...). As two such
-# tests must not build at once, each holds the lock `build`.
-function(once_for_equal_sources test target)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGUMENTS;INPUTS")
-  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
-  get_target_property(options ${target} COMPILE_OPTIONS)
-  string(GENEX_STRIP "${options}" options)
-  list(JOIN options " " options)
-  add_test(NAME ${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/once ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed
-    ${test}@ "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${options}" ${arg_INPUTS}
-    -- ${PROJECT_SOURCE_DIR}/tests/built ${CMAKE_BINARY_DIR} ${target} $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
-  set_tests_properties(${test} PROPERTIES RESOURCE_LOCK build ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 1200 COST 100
-    SKIP_REGULAR_EXPRESSION ${unchanged})
-endfunction()
 function(once_for_equal_programs target)
   get_target_property(launcher ${target} CROSSCOMPILING_EMULATOR)
   if(NOT launcher)
@@ -77,4 +62,19 @@ function(once_for_equal_programs target)
     list(APPEND inputs --)
   endif()
   set_target_properties(${target} PROPERTIES CROSSCOMPILING_EMULATOR "${once_equal};${inputs};${launcher}")
+endfunction()
+
+# A test of the release build whose program is compiled when it starts, and neither compiled nor run where it has passed before
+# with the same calling folder, which has its sources and options, and the same INPUTS, what is emitted and the libraries:
+# once_for_equal_sources(TEST TARGET [ARGUMENTS argument...] INPUTS file...). As two such tests must not build at once, each
+# holds the lock `build`.
+function(once_for_equal_sources test target)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "ARGUMENTS;INPUTS")
+  set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ON)
+  add_test(NAME ${test} COMMAND ${PROJECT_SOURCE_DIR}/tests/once ${PROJECT_SOURCE_DIR}/tests/passed.txt ${CMAKE_BINARY_DIR}/passed
+    ${test}@ "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_RELEASE}"
+    ${CMAKE_CURRENT_SOURCE_DIR} ${arg_INPUTS}
+    -- ${PROJECT_SOURCE_DIR}/tests/built ${CMAKE_BINARY_DIR} ${target} $<TARGET_FILE:${target}> ${arg_ARGUMENTS})
+  set_tests_properties(${test} PROPERTIES RESOURCE_LOCK build ENVIRONMENT OMP_WAIT_POLICY=passive TIMEOUT 1200 COST 100
+    SKIP_REGULAR_EXPRESSION ${unchanged})
 endfunction()
