@@ -1,5 +1,6 @@
 #include "runtime/onnx.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>

@@ -194,10 +194,10 @@ class File : EntryWriter {
   /// The texts that GEMMs need beyond the vectors.
   std::vector<std::string_view> parts() const {
     std::vector<std::string_view> all;
-    const bool caches = ranges::any_of(plans_, [](const Plan& plan) {
+    const bool stored = ranges::any_of(plans_, [](const Plan& plan) {
       return ranges::any_of(plan.program.tensors, [](const Tensor& t) { return t.element == DType::bf16; });
     });
-    const bool bf16 = caches || has_gemms_of(DType::bf16), int8 = has_gemms_of(DType::int8);
+    const bool bf16 = stored || has_gemms_of(DType::bf16), int8 = has_gemms_of(DType::int8);
     const auto add = [&](const Few<std::string_view>& texts) {
       for (const std::string_view text : texts)
         if (!ranges::contains(all, text)) all.push_back(text);

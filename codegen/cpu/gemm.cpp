@@ -33,6 +33,8 @@ struct Work {
   Expr k_block{};          ///< where a K-block begins; null: k is not blocked
   std::int64_t lines = 0;  ///< values of a line of the array that transposed sums wait in; 0: they do not
   bool panel = false;      ///< the columns' numbers of B are widened
+  /// The rows are images: the sums of all K-blocks but the last lie in the array `held`.
+  bool holds_sums() const { return k_block && to == SumsTo::epilogue; }
   bool epilogue() const { return to == SumsTo::epilogue || to == SumsTo::epilogue_of_memory; }
 };
 
@@ -167,7 +169,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
   const Step& st = v.step(0);
   v.locals.clear();
   v.reset();
-  if (work.to != SumsTo::partials) prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
+  if (work.to != SumsTo::partials && !work.holds_sums()) prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
   Expr sum = name("sum");
   std::vector<std::string> counts;
   const std::vector<Values::TileLoop> turns = v.loops_of(tile);
@@ -183,6 +185,20 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     Block stored;
     v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
     add_to_earlier(b, of_groups ? "group.first" : v.accumulates_from(), std::move(stored));
+  }
+  const auto at_sum = [&](Expr first) {
+    for (const Values::TileLoop& l : turns)
+      first = first + name(l.variable) * (l.axis == v.vector ? v.target.lanes : v.columns_of_tile());
+    return first;
+  };
+  const auto held = [&] {
+    const Expr image = tree::binary("-", name(v.axis_name(v.kernel.gemm.rows)), name("top"));
+    return at_sum(name("held") + image * v.columns_of_tile());
+  };
+  if (work.holds_sums()) {
+    Block earlier;
+    v.unrolled(earlier, tile, [&](Block& each) { each.push_back(tree::assign(sums, call("v_load", {held()}))); });
+    b.push_back(tree::when(tree::binary(">", work.k_block, integer(0)), std::move(earlier)));
   }
   std::vector<int> loops = loops_along_k(v);
   const bool across = v.vector >= 0 && v.inner(v.vector);
@@ -206,6 +222,12 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     innermost(body).insert(innermost(body).begin(), tree::pragma("GCC unroll 1"));
   b.insert(b.end(), body.begin(), body.end());
   v.reset();
+  if (work.holds_sums()) {
+    Block later;
+    v.unrolled(later, tile, [&](Block& each) { each.push_back(tree::evaluate(call("v_store", {held(), sum}))); });
+    later.push_back(tree::give(nullptr));
+    b.push_back(tree::when(tree::binary("<", work.k_block, integer(g.k - v.schedule.depth)), std::move(later)));
+  }
   if (work.to == SumsTo::epilogue_of_memory)
     v.unrolled(b, tile, [&](Block& each) {
       const Expr stored = v.dense_load(v.address(result_of_tile(), true));
@@ -274,6 +296,25 @@ Block outlined_epilogue(Block& tile, const std::string& row) {
 }
 
 Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile);
+Block tiles_of_images(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile);
+
+/// Images that go by while a K-block of a panel lies in L1: so many whole tiles that their sums lie there as well.
+Block images_in_k_blocks(Values& v, const Work& work, const std::vector<int>& axes, std::size_t depth, Tile& tile) {
+  constexpr std::int64_t tiles_at_once = 8;
+  const int a = axes[depth];
+  const std::int64_t images = tiles_at_once * v.schedule.tile[a];
+  const Expr top = name("top"), bottom = name("bottom"), k = name("depth"), limit = work.bounds.at(a).limit;
+  Work one = work;
+  one.k_block = k;
+  one.bounds[a] = {top, bottom};
+  for (int summed : v.step(0).over) one.bounds[summed] = {k, k + integer(v.schedule.depth)};
+  const Block products = tiles_of_images(v, one, axes, depth, tile);
+  return {tree::declare("alignas(64) real", fmt::format("held[{}]", images * v.columns_of_tile()), nullptr),
+          tree::loop("top", integer(0), tree::binary("<", top, limit), images,
+                     {tree::declare("const std::int64_t", "bottom", tree::least(limit, top + integer(images))),
+                      tree::loop("depth", integer(0), tree::binary("<", k, integer(work.operands.k)), v.schedule.depth,
+                                 products)})};
+}
 
 /// Tiles of images: whole ones and then, of those that are left over, 4, 2 and 1; those of a matrix unit have as many
 /// rows as there are. One text for all of them.
@@ -281,7 +322,7 @@ Block tiles_of_images(Values& v, const Work& work, const std::vector<int>& axes,
   const int a = axes[depth];
   const std::string image = v.axis_name(a);
   const std::int64_t most = v.schedule.tile[a];
-  const Expr images = work.bounds.at(a).limit;
+  const auto& [first, images, whole_vectors] = work.bounds.at(a);
   v.set(a, name(image));
   const auto inside = [&](const Piece& rows) {
     tile.push_back({a, rows});
@@ -296,16 +337,16 @@ Block tiles_of_images(Values& v, const Work& work, const std::vector<int>& axes,
                tree::evaluate(call("t_configure", {rows.count()}))};
     for (Block more : {before_tiles_of(v, work.operands, a, rows), inside(rows)})
       body.insert(body.end(), more.begin(), more.end());
-    return {tree::loop(image, integer(0), tree::binary("<", name(image), images), most, std::move(body))};
+    return {tree::loop(image, first, tree::binary("<", name(image), images), most, std::move(body))};
   }
-  const auto of_rows = [&](std::int64_t rows, Expr first) -> Block {
-    return {tree::evaluate(call("tile", {name(fmt::format("constant<{}>", rows)), std::move(first)}))};
+  const auto of_rows = [&](std::int64_t rows, Expr at) -> Block {
+    return {tree::evaluate(call("tile", {name(fmt::format("constant<{}>", rows)), std::move(at)}))};
   };
   Block one = inside({most, 0, "rows"});
   Block b = outlined_epilogue(one, image);
   b.push_back(tree::lambda_of_constant("tile", "rows", {{"const std::int64_t", image}}, std::move(one)));
   const Expr whole = tree::binary("-", images, integer(most - 1));
-  b.push_back(tree::loop(image, integer(0), tree::binary("<", name(image), whole), most, of_rows(most, name(image))));
+  b.push_back(tree::loop(image, first, tree::binary("<", name(image), whole), most, of_rows(most, name(image))));
   for (std::int64_t rows = std::int64_t{1} << 5; rows; rows /= 2) {
     if (rows >= most) continue;
     const Expr left = tree::binary("%", tree::binary("%", images, integer(most)), integer(2 * rows));
@@ -326,7 +367,9 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
     return b;
   }
   int a = axes[depth];
-  if (v.extent[a] < 0) return tiles_of_images(v, work, axes, depth, tile);
+  if (v.extent[a] < 0)
+    return v.schedule.depth ? images_in_k_blocks(v, work, axes, depth, tile)
+                            : tiles_of_images(v, work, axes, depth, tile);
   // With one lane what is stored may lie along any axis.
   if (a == v.kernel.gemm.rows && v.kernel.gemm.transposes && v.target.lanes > 1 && !work.lines)
     return tiles_of_line(v, work, axes, depth, tile);
@@ -513,7 +556,8 @@ Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
     if (matrix_unit) b = before_tiles(v, g);
     const auto products = [&](const LoopBounds& of_block) {
       const Work work{g, of_block, to, nullptr};
-      return v.schedule.depth ? tiles_in_k_blocks(v, work, tiled) : tiles(v, work, tiled);
+      const bool of_images = gemm && v.kernel.gemm.rows >= 0 && v.extent[v.kernel.gemm.rows] < 0;
+      return v.schedule.depth && !of_images ? tiles_in_k_blocks(v, work, tiled) : tiles(v, work, tiled);
     };
     const Block all =
         gemm && !matrix_unit && columns_first ? in_blocks_of_rows(v, bounds, g, products) : products(bounds);

@@ -46,22 +46,23 @@ Block prefetch_image(Values& v, const std::function<bool(const Access&)>& which,
 
 namespace {
 
-/// How many images there are is not known when the panel is read: the first two tiles of them ask for one half each.
+/// How many images there are is not known when the panel is read: the first two tiles of them, or one where it is
+/// narrow, ask for their parts of the next panel, or of the next K-block, which lies behind this one.
 void prefetch_panel_for_images(Values& v, Block& b, const Tile& tile, const GemmOperands& g) {
   constexpr std::int64_t line = 16, tiles = 2;
   const auto [columns, rows] = std::pair{v.kernel.gemm.columns, v.kernel.gemm.rows};
-  if (factors_on(v.kernel, v.target) != DType::real || !reduces_one_axis(v.kernel) || v.schedule.depth) return;
+  if (factors_on(v.kernel, v.target) != DType::real || !reduces_one_axis(v.kernel)) return;
   const std::int64_t width = v.columns_of_tile(), high = v.schedule.tile[rows];
-  const std::int64_t lines = (width + tiles * line - 1) / (tiles * line);
-  const Expr image = v.place[rows].variable;
-  const Expr next = v.along(columns, g.k) + integer(width * g.k);
-  const Expr ahead =
-      next + tree::binary("/", image, integer(high)) * (g.k * lines * line) + v.along(g.k_axis, lines * line);
+  const std::int64_t lines = (width + tiles * line - 1) / (tiles * line), part = lines * line,
+                     parts = (width + part - 1) / part;
+  const Expr image = v.place[rows].variable, k = v.along(g.k_axis, 1);
+  const Expr turn = parts > 1 ? tree::binary("/", image, integer(high)) : integer(0);
+  const Expr ahead = v.along(columns, g.k) + (v.schedule.depth ? (k + integer(v.schedule.depth)) * width + turn * part
+                                                               : integer(width * g.k) + turn * (g.k * part) + k * part);
   const Expr whole = tree::binary("==", pieces_of(v.kernel, tile).second.count(), integer(high));
-  b.push_back(tree::when(tree::binary("&&", whole, tree::binary("<", image, integer(tiles * high))),
-                         {tree::unroll("line", integer(lines),
-                                       {tree::evaluate(call("v_fetch_line", {name(v.argument(g.b.access, false)),
-                                                                             ahead + name("line") * line}))})}));
+  b.push_back(
+      tree::when(tree::binary("&&", whole, tree::binary("<", image, integer(parts * high))),
+                 {tree::evaluate(call("v_fetch_near", {name(v.argument(g.b.access, false)), ahead, integer(lines)}))}));
 }
 
 }  // namespace

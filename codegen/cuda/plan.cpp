@@ -85,7 +85,7 @@ void store_factors(KernelProgram& program) {
   for (Kernel& k : program.kernels) {
     const Operands f = operands_of(k, program.precision);
     if (!f.a.valid()) continue;
-    k.gemm = {f.rows.back(), f.columns.back(), DType::bf16};
+    k.gemm = {.rows = f.rows.back(), .columns = f.columns.back(), .dtype = DType::bf16};
     parameters.read(k.expressions[f.a]);
     parameters.read(k.expressions[f.b]);
   }

@@ -53,9 +53,9 @@ std::string variable(const std::string& declared) {
       "velocity", "average", "learning_rate", "learning_rate_corrected", "second_correction", "decay", "gradient_scale",
       "average_kept", "first", "last", "begin", "end", "chunk", "partial", "image", "place", "part", "parts", "share",
       "team", "rest", "mine", "threads", "layer", "pass", "sum", "sums", "all", "value", "row", "column", "rows",
-      "tile", "way", "some", "line", "lines", "kept", "epilogue", "transposed", "own", "here", "left", "widened",
-      "panel", "panels", "depth", "top", "bottom", "turn", "group", "chunks", "seen", "key_begin", "key_end", "at_once",
-      "context", "ready"};
+      "tile", "way", "some", "line", "lines", "kept", "held", "epilogue", "transposed", "own", "here", "left",
+      "widened", "panel", "panels", "depth", "top", "bottom", "turn", "group", "chunks", "seen", "key_begin", "key_end",
+      "at_once", "context", "ready"};
   // Numbered: temporaries, sums, and what is left of an axis.
   const std::string word = declared.substr(0, declared.find_first_of("0123456789"));
   const bool numbered = word.size() < declared.size() && (word == "x" || word == "t" || word == "sum" ||
@@ -400,7 +400,7 @@ class Printer {
         value("", s.value);
         break;
       case Statement::Kind::give:
-        value("return ", s.value);
+        s.value ? value("return ", s.value) : line("return;");
         break;
       case Statement::Kind::comment:
         line("// " + s.name);

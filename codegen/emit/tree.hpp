@@ -102,6 +102,7 @@ Statement when(Expr condition, Block body, Block otherwise = {});
 Statement scope(Block body);
 Statement comment(std::string text);
 Statement pragma(std::string text);
+/// return value; or, where there is none, return;
 Statement give(Expr value);
 Statement blank();
 

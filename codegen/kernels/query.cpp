@@ -1,6 +1,7 @@
 #include "codegen/kernels/query.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <range/v3/algorithm/any_of.hpp>
 #include <range/v3/algorithm/count_if.hpp>
 #include <range/v3/algorithm/find_if.hpp>
@@ -121,19 +122,51 @@ void remove_dead_expressions(Kernel& k) {
   }
 }
 
-std::string declared_at(const KernelProgram& program, const Kernel& k) {
-  constexpr std::size_t most = 117;  // and "// " before
+namespace {
+
+const graph::Line* line_of(const graph::Graph& graph, const graph::Node& node) {
+  return node.line == graph::none ? nullptr : &graph.lines[static_cast<std::size_t>(node.line)];
+}
+
+/// For a node that no module recorded, as a copy of a parameter: the line of the other nodes at its path, and the
+/// struct alone where they have several. None at the root, where a loss stands as well.
+std::optional<graph::Line> line_at_path(const graph::Graph& graph, const std::string& path) {
+  std::optional<graph::Line> found;
+  if (path.empty()) return found;
+  for (const graph::Node& other : graph.nodes) {
+    const graph::Line* line = other.path == path ? line_of(graph, other) : nullptr;
+    if (!line) continue;
+    if (!found) found = *line;
+    if (line->module != found->module || line->file != found->file) return {};
+    if (line->text != found->text) found->text.clear();
+  }
+  return found;
+}
+
+/// Of the kernel's product, else of its reduction, else of the first node that has one.
+std::optional<graph::Line> line_of(const graph::Graph& graph, const Kernel& k) {
   const graph::Line* found = nullptr;
   int least = 0;
   for (const NodeId id : k.nodes) {
-    const graph::Node& n = program.graph[id];
-    if (n.line == graph::none) continue;
-    const graph::Line& line = program.graph.lines[static_cast<std::size_t>(n.line)];
-    const int order = 2 * (n.op == graph::Op::einsum ? 0 : is_reduction(n.op) ? 1 : 2) + line.text.empty();
+    const graph::Node& n = graph[id];
+    const graph::Line* line = line_of(graph, n);
+    if (!line) continue;
+    const int order = 2 * (n.op == graph::Op::einsum ? 0 : is_reduction(n.op) ? 1 : 2) + line->text.empty();
     if (found && order >= least) continue;
-    found = &line;
+    found = line;
     least = order;
   }
+  if (found) return *found;
+  for (const NodeId id : k.nodes)
+    if (std::optional<graph::Line> line = line_at_path(graph, graph[id].path)) return line;
+  return {};
+}
+
+}  // namespace
+
+std::string declared_at(const KernelProgram& program, const Kernel& k) {
+  constexpr std::size_t most = 117;  // and "// " before
+  const std::optional<graph::Line> found = line_of(program.graph, k);
   if (!found) return "";
   std::string text = found->module + ", " + found->file + (found->text.empty() ? "" : ": ") + found->text;
   if (text.size() <= most) return text;

@@ -53,7 +53,8 @@ bool sums_rows(const Kernel& k, const Step& step);
 bool counts_slots_of(const KernelProgram& program, int region, const Tensor& t);
 
 /// The line of the declaration that a kernel comes from, "VitBlock, vit_parts.hpp: x + attn(norm1(x))": that of its
-/// product, else of its reduction, else of the first node that has one; "" where none has. Cut to what a comment holds.
+/// product, else of its reduction, else of the first node that has one, else of other nodes at the same path of the
+/// model; "" where none has. Cut to what a comment holds.
 std::string declared_at(const KernelProgram& program, const Kernel& k);
 
 /// Takes out expressions that no step needs.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <range/v3/algorithm/contains.hpp>
 #include <range/v3/range/conversion.hpp>

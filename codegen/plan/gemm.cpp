@@ -360,6 +360,19 @@ std::int64_t depth_block(const KernelProgram& program, const Layouts& layouts, c
   return 0;
 }
 
+/// Where the rows are images and a panel of so many columns is larger than half of L1: an equal part of the depth that
+/// is not. Each tile of images goes through it anew, and its sums keep their order.
+std::int64_t depth_block_for_images(const Kernel& kernel, std::int64_t width) {
+  constexpr std::int64_t most_reals = 1 << 12;  // 16 KiB
+  if (!reduces_one_axis(kernel)) return 0;
+  std::int64_t depth = 1;
+  for (int a : kernel.steps.front().over) depth *= size_of(kernel, a);
+  const std::int64_t most = most_reals / width;
+  for (std::int64_t block = most; block > most / 2 && block < depth; --block)
+    if (depth % block == 0) return block;
+  return 0;
+}
+
 }  // namespace
 
 void find_gemms(KernelProgram& program) { Finder(program).run(); }
@@ -456,6 +469,7 @@ Schedule gemm_schedule(const KernelProgram& program, const Layouts& layouts, con
   }
   if (tasks_of(kernel) == Tasks::columns) {
     s.tile[p.rows] = tiles ? tile_side : most;
+    if (target.lanes > 1 && factors == DType::real) s.depth = depth_block_for_images(kernel, vectors * target.lanes);
     return s;
   }
   if (p.rows >= 0) {

@@ -63,8 +63,9 @@ struct Schedule {
   std::int64_t block = 1;          ///< points of the parallel axis in a task; 1: an image
   int vector = -1;                 ///< axis across lanes; -1: one lane
   std::vector<std::int64_t> tile;  ///< by axis: how many points (vectors, for the vector axis) are summed at once
-  /// Of a GEMM: how many values of its depth are summed, for all its rows and columns, before the next ones'
-  /// turn comes; until then the sums lie where the first store puts what is made of them. 0: all at once.
+  /// Of a GEMM: how many values of its depth are summed before the next ones' turn comes; 0: all at once. For all rows
+  /// and columns of an image, and meanwhile the sums lie where the first store puts what is made of them; or for a
+  /// panel of columns, where the rows are images, and the sums lie in a small array.
   std::int64_t depth = 0;
   /// Of attention: how many queries of a head go through its kernels before the next ones' turn comes.
   std::int64_t queries = 0;

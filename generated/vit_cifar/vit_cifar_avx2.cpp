@@ -521,10 +521,11 @@ static void v_copy_transposed(const real* from, std::int64_t from_row, real* to,
   for (std::int64_t i = whole; i < count; ++i) p[i * apart] = value;
 }
 
-// Prefetch of what lies in DRAM.
+// Prefetch of what lies in DRAM. Inlined always: GCC takes a function that only prefetches for one without effects, and
+// leaves calls of it out.
 /// The line that holds element `at`, which may lie behind the array: then it is asked for in vain.
 template <int nearness = 2, class T>
-[[maybe_unused]] static inline void v_fetch_line(const T* first, std::int64_t at) {
+[[gnu::always_inline]] static inline void v_fetch_line(const T* first, std::int64_t at) {
 #if defined(__GNUC__)
   const auto address = reinterpret_cast<std::uintptr_t>(first) + static_cast<std::uintptr_t>(at) * sizeof(T);
   __builtin_prefetch(reinterpret_cast<const void*>(address), 0, nearness);
@@ -541,8 +542,8 @@ template <class T>
 }
 /// The lines of a tile's rows, so many values wide.
 template <class T>
-[[maybe_unused]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
-                                                 std::int64_t width) {
+[[gnu::always_inline]] static inline void v_fetch_rows(const T* first, std::int64_t rows, std::int64_t stride,
+                                                       std::int64_t width) {
   constexpr std::int64_t line = 64 / sizeof(T);
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::int64_t column = 0; column < width; column += line) v_fetch_line(first, row * stride + column);
@@ -550,7 +551,7 @@ template <class T>
 /// Lines in order, which a matrix product is going to go through in strides; none of what would take up more than half
 /// of the L2.
 template <class T>
-[[maybe_unused]] static inline void v_fetch(const T* first, std::int64_t count) {
+[[gnu::always_inline]] static inline void v_fetch(const T* first, std::int64_t count) {
   constexpr std::int64_t line = 64 / sizeof(T);
   if (count * static_cast<std::int64_t>(sizeof(T)) > tessera_l2_bytes() / 2) return;
   for (std::int64_t i = 0; i < count; i += line) v_fetch_line(first, i);
@@ -2326,6 +2327,7 @@ static void transformer_blocks_5_attention_key_backward(const real* d_transforme
   }
 }
 
+// MultiheadAttention, vit_cifar.hpp
 // i < 1, b < B, h < H=8, i2 < 64, k < K=32
 // for 2 kernels of the plan, of which this is the first
 static void transformer_blocks_5_attention_copy_of_broadcast_backward(

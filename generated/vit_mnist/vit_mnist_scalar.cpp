@@ -1432,6 +1432,7 @@ static void blocks_1_mhsa_q_mappings_1_backward(const real* d_blocks_1_mhsa_eins
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 49, k < K=4
 static void blocks_1_mhsa_copy_of_slice_backward(const real* d_blocks_1_mhsa_add, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {
@@ -1460,6 +1461,7 @@ static void blocks_1_mhsa_q_mappings_0_backward(const real* d_blocks_1_mhsa_eins
   });
 }
 
+// SlicedAttention, vit_mnist.hpp
 // b < B, i < 49, k < K=4
 static void blocks_1_mhsa_copy_backward(const real* d_blocks_1_mhsa_add_2, real* d_blocks_1_norm1_concat) {
   for (std::int64_t k = 0; k < 4; ++k) {

@@ -133,6 +133,28 @@ TEST(DeclarationLines, StayWithWhatPassesMakeOfANode) {
   EXPECT_EQ(backward, "Mixer, declaration_lines_test.cpp: return x + mlp(norm2(y));");
 }
 
+/// What stands above a kernel, once its own nodes have no line.
+std::string declared_at_path_of(codegen::KernelProgram program, const std::string& kernel) {
+  for (const codegen::Kernel& k : program.kernels) {
+    if (k.name != kernel) continue;
+    for (const codegen::NodeId id : k.nodes) program.graph[id].line = graph::none;
+    return codegen::declared_at(program, k);
+  }
+  return "no such kernel";
+}
+
+TEST(DeclarationLines, AKernelWithoutOneHasThatOfItsPath) {
+  const graph::Graph declared = codegen::passed(trace<Mixing>("mixing"), codegen::declaration_passes());
+  const graph::Graph joint =
+      codegen::passed(codegen::passed(declared, codegen::program_passes(codegen::ProgramKind::loss_and_gradients)),
+                      codegen::primitive_passes());
+  const codegen::KernelProgram program = codegen::lower(joint, codegen::ProgramKind::loss_and_gradients);
+  EXPECT_EQ(declared_at_path_of(program, "blocks_mlp_2_weight_gradient"),
+            "Mixer, declaration_lines_test.cpp: return x + mlp(norm2(y));");
+  EXPECT_EQ(declared_at_path_of(program, "blocks_softmax_forward"), "Mixer, declaration_lines_test.cpp");  // of several
+  EXPECT_EQ(declared_at_path_of(program, "softmax_backward"), "");  // the loss, at the root
+}
+
 TEST(DeclarationLines, OfASourceThatCannotBeReadNameTheStruct) {
   graph::Graph g = trace<Mixing>("mixing");
   for (graph::Module& m : g.modules) m.file = "/nowhere/mixing.hpp";

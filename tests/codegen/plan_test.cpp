@@ -22,6 +22,7 @@
 #include "codegen/plan/arena.hpp"
 #include "codegen/plan/tuned.hpp"
 #include "dsl/trace.hpp"
+#include "models/taming.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
@@ -118,6 +119,30 @@ TEST(PlanSchedules, LetTheDepthOfAProductGoByInBlocksWhereItsRowsAreLongerThanNe
   for (const Plan& small : vit_mnist())
     for (const auto& [target, schedules] : small.schedules)
       EXPECT_TRUE(std::all_of(schedules.begin(), schedules.end(), [](const auto& s) { return s.depth == 0; }));
+}
+
+TEST(PlanSchedules, LetTheDepthOfAPanelThatManyImagesReadGoByInBlocksOfSixteenKilobytes) {
+  using Wide = models::Gpt<models::GptSpec{.codes = 64, .positions = 16, .layers = 1, .heads = 2, .width = 512}>;
+  constexpr auto kind = codegen::ProgramKind::step;
+  constexpr std::int64_t reals = 4096;
+  const Graph declared = codegen::passed(trace<Wide>("wide"), codegen::declaration_passes());
+  const Plan plan = codegen::make_plan(
+      codegen::lower(
+          codegen::passed(codegen::passed(declared, codegen::program_passes(kind)), codegen::primitive_passes()), kind),
+      codegen::targets_of(codegen::Precision::fp32));
+  for (const codegen::Target& target : codegen::targets_of(codegen::Precision::fp32)) {
+    const std::vector<codegen::Schedule>& schedules = plan.schedules.at(std::string(target.name));
+    int blocked = 0;
+    for (std::size_t at = 0; at < schedules.size(); ++at)
+      if (const std::int64_t depth = schedules[at].depth; depth > 0) {
+        ++blocked;
+        const std::int64_t values = depth * schedules[at].tile[plan.program.kernels[at].gemm.columns] * target.lanes;
+        EXPECT_LE(values, reals) << target.name;
+        EXPECT_GT(values, reals / 2) << target.name;
+        EXPECT_EQ(512 % depth, 0) << target.name;
+      }
+    EXPECT_EQ(blocked > 0, target.lanes > 1) << target.name;
+  }
 }
 
 /// A convolution of a map whose lines have so many numbers, beside a linear map of its positions: where there is no

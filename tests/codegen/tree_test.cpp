@@ -108,7 +108,7 @@ TEST(TreePrint, LaysAFunctionOutAsClangFormatWould) {
                       assign("sum", call("v_add", {name("sum"), name("a")}))}),
                 loop("i", integer(0), binary("<", name("i"), integer(8)), 1, {uses("i")}),
                 when(binary("<", name("a"), name("b")), {uses("x")}), when(name("a"), {uses("x")}, {uses("y")}),
-                comment("the sum"), pragma("omp simd"), scope({give(name("sum"))}), blank()});
+                comment("the sum"), pragma("omp simd"), scope({give(name("sum"))}), scope({give(nullptr)}), blank()});
   f.comment = {"x < 8"};
   EXPECT_EQ(print(f), R"(// x < 8
 static void kernel(const real* x, real* y) {
@@ -128,6 +128,9 @@ static void kernel(const real* x, real* y) {
 #pragma omp simd
   {
     return sum;
+  }
+  {
+    return;
   }
 
 }
