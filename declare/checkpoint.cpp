@@ -65,6 +65,24 @@ void take_sides(const Json& from, const char* field, std::optional<std::array<st
   to = {sides[sides.size() == 1 ? 0 : sides.size() - 2], sides.back()};
 }
 
+/// A window for all stages, or a list of one for each; a window is a side, or height and width.
+void take_windows(const Json& from, const char* field, std::vector<std::array<std::int64_t, 2>>& to,
+                  const std::string& where) {
+  const auto found = from.find(field);
+  if (found == from.end() || found->is_null()) return;
+  to.clear();
+  for (const Json& window : found->is_array() ? *found : Json::array({*found})) {
+    std::vector<std::int64_t> sides;
+    for (const Json& side : window.is_array() ? window : Json::array({window})) {
+      if (!side.is_number_integer() || side.get<std::int64_t>() < 0 || side.get<std::int64_t>() > 65536)
+        fail(where, ": ", field, " is no window of 0 to 65536 tokens, or list of such");
+      sides.push_back(side.get<std::int64_t>());
+    }
+    if (sides.empty() || sides.size() > 2) fail(where, ": ", field, " has a window of ", sides.size(), " numbers");
+    to.push_back({sides.front(), sides.back()});
+  }
+}
+
 /// A JSON object of a field, empty where there is none.
 const Json& part(const Json& json, const char* field, const std::string& where) {
   static const Json none = Json::object();
@@ -108,6 +126,10 @@ void timms(const Json& json, Config& config) {
   for (const Json* from : {&json, &arguments})  // a Swin Transformer has those of each stage, which its shapes tell
     if (const auto heads = from->find("num_heads"); heads != from->end() && !heads->is_array())
       take(*from, "num_heads", config.heads, where);
+  for (const Json* from : {&arguments, &json}) {
+    take_windows(*from, "window_size", config.windows, where);
+    take_windows(*from, "pretrained_window_sizes", config.pretrained_windows, where);
+  }
   take(pretrained, "mean", config.mean, where);
   take(pretrained, "std", config.deviation, where);
   take(pretrained, "crop_pct", config.crop, where);
@@ -122,7 +144,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 15> families{
+constexpr std::array<Family, 16> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -136,6 +158,7 @@ constexpr std::array<Family, 15> families{
      {"clip", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
      {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
      {"swin", "Hugging Face's Swin", "gelu", "avg", 1e-5},
+     {"swinv2", "Hugging Face's Swin", "gelu", "avg", 1e-5},
      {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
      {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},
@@ -160,6 +183,8 @@ void hugging_faces(const Json& json, Config& config) {
   config.library = family->library;
   const Json& vision = json.contains("vision_config") ? part(json, "vision_config", where) : json;
   take_sides(vision, "image_size", config.image, where);
+  take_windows(vision, "window_size", config.windows, where);
+  take_windows(vision, "pretrained_window_sizes", config.pretrained_windows, where);
   const std::string act = named(vision, "hidden_act", where, std::string(family->activation));
   const auto known =
       std::find_if(activations.begin(), activations.end(), [&](const auto& a) { return a.first == act; });

@@ -47,6 +47,9 @@ struct Config {
   std::optional<std::int64_t> classes, heads;
   std::optional<std::string> pool;                   ///< timm's global_pool
   std::optional<std::array<std::int64_t, 2>> image;  ///< height, width
+  /// Of a Swin Transformer V2's attention, and those that it measures distances by: one for all stages, or one for
+  /// each; empty: not said.
+  std::vector<std::array<std::int64_t, 2>> windows, pretrained_windows;
   std::optional<std::array<double, 3>> mean, deviation;
   std::optional<double> crop;
   std::string interpolation, crop_mode;

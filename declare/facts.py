@@ -8,7 +8,7 @@ import sys
 
 # module -> what its models are where a function says nothing else: pooling
 MODULES = {"vision_transformer": "token", "deit": "token", "eva": "avg", "beit": "avg", "vision_transformer_relpos": "avg",
-           "cait": "token", "swin_transformer": "avg"}
+           "cait": "token", "swin_transformer": "avg", "swin_transformer_v2": "avg"}
 
 
 def registered(tree):
@@ -80,6 +80,10 @@ def facts(module, a):
     turned = rope(a)
     if turned:
         yield "rope", turned.replace(" ", "")
+    if module == "swin_transformer_v2":  # of Swin Transformers before it, tables tell it
+        yield "window", a["window_size"]
+        if "pretrained_window_sizes" in a:
+            yield "pretrained_windows", a["pretrained_window_sizes"].strip("()").replace(" ", "")
 
 
 def main(timm):

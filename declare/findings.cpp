@@ -59,7 +59,9 @@ void Findings::assume_usual() {
   facts["layer_scale"] = "1";
   facts["gate"] = "silu";
   facts["activation"] = is("Hugging Face's CLIP") ? "quick_gelu" : is("SigLIP") ? "gelu_tanh" : "gelu";
-  facts["epsilon"] = is("Hugging Face's ViT") || is("BEiT") ? "1e-12" : is("CLIP") || is("DINOv3") ? "1e-05" : "1e-06";
+  facts["epsilon"] = is("Hugging Face's ViT") || is("BEiT")     ? "1e-12"
+                     : is("CLIP") || is("DINOv3") || is("Swin") ? "1e-05"
+                                                                : "1e-06";
   if (is("DINOv3")) facts["rope"] = dino3_rope(100);
   // In keys of ViT and BEiT there are models of a class token and others.
   if (!is("Hugging Face's ViT") && !is("BEiT") && !is("SigLIP")) facts["pool"] = "token";

@@ -27,6 +27,10 @@ struct SwinSpec {
   std::int64_t classes = 1000;             ///< 0: the model gives features and has no head
   double epsilon = 1e-5;                   ///< of the norms
 
+  // Of SwinV2.
+  std::int64_t position_mlp = 512;              ///< hidden layer of what makes biases of positions
+  Extent pretrained_windows[4] = {0, 0, 0, 0};  ///< that distances are measured by; 0: the stage's own
+
   // What training leaves out at random; evaluation leaves out nothing.
   double dropout = 0;            ///< of what attention and both layers of the MLP give
   double attention_dropout = 0;  ///< of attention's probabilities
@@ -62,6 +66,8 @@ struct SwinAxes {
   static constexpr std::int64_t pixels = S.patch << stage;  // of an image, across a token
   static constexpr std::int64_t height = S.image.height / pixels, width = S.image.width / pixels;
   static constexpr Extent window = S.windows[stage];
+  static constexpr Extent reach = S.pretrained_windows[stage];
+  static constexpr std::int64_t position_mlp = S.position_mlp;
   static constexpr bool square = S.image.height == S.image.width && window.height == window.width;
 
   static constexpr auto B = axis<"B">;
@@ -92,6 +98,9 @@ struct SwinAxes {
   static constexpr auto M = axis<"M", Constant<spec.mlp>{} * D>;    // width of the MLP's hidden layer
 
   using Map = Tensor<B, GH, GW, D>;
+  using Windows = Tensor<B, W, N, D>;
+  using Heads = Tensor<B, W, H, N, K>;
+  using Scores = Tensor<B, W, H, N, N>;
 
   /// How far every other block moves the map up and left.
   static constexpr auto UP = Constant<(WH.value.value() < height ? WH.value.value() / 2 : 0)>{};
@@ -123,31 +132,51 @@ auto rolled(const X& x, By by) {
 
 }  // namespace detail
 
-/// Attention within windows of a map that is moved by half a window or is not, with a bias for each way that two tokens
-/// stand to each other: Liu et al. 2021, section 3.2.
-template <class V, bool moves>
+/// Queries, keys and values of windows, by one map with a bias.
+template <class V>
+struct WindowQkv : Part {
+  Linear<V::D, 3_c * V::D> qkv;
+  TESSERA_MEMBERS(WindowQkv, qkv)
+
+  auto forward(typename V::Windows x) const {
+    return unstack<0>(rearrange<"b w n (s h k) -> s b w h n k">(qkv(x), "h"_is(V::H), "k"_is(V::K)), 3_c);
+  }
+};
+
+/// Products of queries and keys, and a bias for each way that two tokens stand to each other.
+template <class V>
+struct ScoresByTable : Part {
+  static constexpr std::int64_t ways = (2 * V::WH.value.value() - 1) * (2 * V::WW.value.value() - 1);
+  Parameter<axis<"WAYS", ways>, V::H> relative_position_bias_table{normal(0, 0.02)};
+  TESSERA_MEMBERS(ScoresByTable, relative_position_bias_table)
+
+  typename V::Scores forward(const typename V::Heads& q, const typename V::Heads& k) const {
+    const typename V::Scores scores = einsum<"b w h i k, b w h j k -> b w h i j">(q, k) / sqrt(V::K);
+    return scores + relative_position_bias<V::WH, V::WW>(relative_position_bias_table);
+  }
+};
+
+/// Attention within windows of a map that is moved by half a window or is not: Liu et al. 2021, section 3.2.
+template <class V, bool moves, template <class> class ScoresOf = ScoresByTable,
+          template <class> class QkvOf = WindowQkv>
 struct WindowAttention : Module {
   static constexpr VitSpec S = V::spec;
   static constexpr auto UP = std::conditional_t<moves, decltype(V::UP), Constant<0>>{};
   static constexpr auto LEFT = std::conditional_t<moves, decltype(V::LEFT), Constant<0>>{};
   using Map = typename V::Map;
-  using Windows = Tensor<V::B, V::W, V::N, V::D>;
-  using Scores = Tensor<V::B, V::W, V::H, V::N, V::N>;
+  using Windows = typename V::Windows;
+  using Scores = typename V::Scores;
 
-  static constexpr std::int64_t ways = (2 * V::WH.value.value() - 1) * (2 * V::WW.value.value() - 1);
-  Parameter<axis<"WAYS", ways>, V::H> relative_position_bias_table{normal(0, 0.02)};
-  Linear<V::D, 3_c * V::D> qkv;
+  ScoresOf<V> scored;
+  QkvOf<V> maps;
   Linear<V::D, V::D> proj;
-  TESSERA_MEMBERS(WindowAttention, relative_position_bias_table, qkv, proj)
+  TESSERA_MEMBERS(WindowAttention, scored, maps, proj)
 
   Map forward(Map x) const {
     const Map moved = detail::rolled<2>(detail::rolled<1>(x, UP), LEFT);
     const Windows windows = rearrange<"b (u i) (v j) d -> b (u v) (i j) d">(moved, "i"_is(V::WH), "j"_is(V::WW));
-    const auto [q, k, v] =
-        unstack<0>(rearrange<"b w n (s h k) -> s b w h n k">(qkv(windows), "h"_is(V::H), "k"_is(V::K)), 3_c);
-    const Scores scores = einsum<"b w h i k, b w h j k -> b w h i j">(q, k) / sqrt(V::K);
-    const Scores biased = scores + relative_position_bias<V::WH, V::WW>(relative_position_bias_table);
-    const auto probabilities = dropout<S.attention_dropout>(softmax<-1>(masked(biased)));
+    const auto [q, k, v] = maps(windows);
+    const auto probabilities = dropout<S.attention_dropout>(softmax<-1>(masked(scored(q, k))));
     const auto mixed = einsum<"b w h i j, b w h j k -> b w h i k">(probabilities, v);
     const Windows given = dropout<S.dropout>(proj(rearrange<"b w h n k -> b w n (h k)">(mixed)));
     const Map back = rearrange<"b (u v) (i j) d -> b (u i) (v j) d">(given, "u"_is(V::UH), "v"_is(V::UW), "i"_is(V::WH),
@@ -214,16 +243,16 @@ struct PatchMerging : Module {
 namespace detail {
 
 /// Blocks of which every other one moves the map; where its windows are the whole map, none does.
-template <class V, int depth>
+template <template <class, bool> class Block, class V, int depth>
 struct SwinBlocks {
   static constexpr bool moves = V::UP.value.value() != 0 || V::LEFT.value.value() != 0;
   template <int... i>
-  static Sequential<SwinBlock<V, i % 2 != 0>...> one_by_one(std::integer_sequence<int, i...>);
+  static Sequential<Block<V, i % 2 != 0>...> one_by_one(std::integer_sequence<int, i...>);
   static auto blocks() {
     if constexpr (!moves)
-      return Stack<SwinBlock<V, false>, depth>{};
+      return Stack<Block<V, false>, depth>{};
     else if constexpr (depth % 2 == 0)
-      return Stack<InTurns<SwinBlock<V, false>, SwinBlock<V, true>>, depth / 2>{};
+      return Stack<InTurns<Block<V, false>, Block<V, true>>, depth / 2>{};
     else
       return decltype(one_by_one(std::make_integer_sequence<int, depth>())){};
   }
@@ -232,24 +261,65 @@ struct SwinBlocks {
 
 }  // namespace detail
 
+/// What stages are made of.
+struct SwinParts {
+  static constexpr bool measures_distances = false;
+  template <class V, bool moves>
+  using Block = SwinBlock<V, moves>;
+  template <class From, class V>
+  using Merging = PatchMerging<From, V>;
+};
+
 /// The blocks of a stage, of which every other one moves the map; before those of all but the first, tokens are merged.
-template <SwinSpec S, int stage>
+template <SwinSpec S, int stage, class Parts>
 struct SwinStage : Module {
   using V = SwinAxes<S, stage>;
   using From = SwinAxes<S, stage ? stage - 1 : 0>;
-  If<stage != 0, PatchMerging<From, V>> downsample;
-  typename detail::SwinBlocks<V, S.depths[stage]>::type blocks;
+  If<stage != 0, typename Parts::template Merging<From, V>> downsample;
+  typename detail::SwinBlocks<Parts::template Block, V, S.depths[stage]>::type blocks;
   TESSERA_MEMBERS(SwinStage, downsample, blocks)
 
   typename V::Map forward(typename From::Map x) const { return blocks(downsample(x)); }
 };
 
-/// Images [B, C, IH, IW] -> logits [B, CLASSES]; without classes, features [B, D].
-template <SwinSpec S>
-struct Swin : Module, std::conditional_t<S.classes != 0, detail::SwinRecipe, detail::SwinInput> {
-  static_assert(S.stages() > 0, "a Swin Transformer has a stage: its depths begin with a number above 0");
+namespace detail {
+
+/// What is none of a SwinSpec, or is of another version.
+template <SwinSpec S, class Parts>
+struct SwinSpecProblem {
+  constexpr Text operator()() const {
+    Text t;
+    const auto has = [&](std::int64_t count, const char* what) {
+      if (count < 1 && t.size == 0)
+        t.put("a Swin Transformer has ").put(count).put(" ").put(what).put(", needs at least 1");
+    };
+    has(S.patch, "pixels across a patch");
+    has(S.channels, "channels");
+    has(S.width, "numbers of a token");
+    has(S.mlp, "times the width of a token in its MLP");
+    has(S.position_mlp, "hidden numbers of a distance");
+    has(S.stages(), "stages");
+    bool others = S.position_mlp != 512;
+    for (int stage = 0; stage < S.stages(); ++stage) {
+      has(S.heads[stage], "heads in a stage");
+      has(std::min(S.windows[stage].height, S.windows[stage].width), "tokens across a window");
+      others |= S.pretrained_windows[stage].height != 0 || S.pretrained_windows[stage].width != 0;
+    }
+    if (t.size == 0 && others && !Parts::measures_distances)
+      t.put("a table of biases is of its own windows; did you mean SwinV2, whose biases are made of distances?");
+    if (t.size) t.put(" [swin-spec]");
+    return t;
+  }
+};
+
+}  // namespace detail
+
+/// Images [B, C, IH, IW] -> logits [B, CLASSES]; without classes, features [B, D]. Sentence: [swin-spec].
+template <SwinSpec Asked, class Parts = SwinParts>
+struct Swin : Module, std::conditional_t<Asked.classes != 0, detail::SwinRecipe, detail::SwinInput> {
+  static constexpr SwinSpec S = checked<detail::SwinSpecProblem<Asked, Parts>, Asked, SwinSpec{}>;
   using First = SwinAxes<S, 0>;
-  using Last = SwinAxes<S, std::max(S.stages() - 1, 0)>;
+  using Last = SwinAxes<S, S.stages() - 1>;
   static constexpr auto B = First::B;
   static constexpr auto C = axis<"C", S.channels>;
   static constexpr auto P = First::P;
@@ -258,7 +328,7 @@ struct Swin : Module, std::conditional_t<S.classes != 0, detail::SwinRecipe, det
   static constexpr auto D = Last::D;
   static constexpr auto CLASSES = axis < "CLASSES", S.classes ? S.classes : 1 > ;
   template <int... i>
-  static Sequential<SwinStage<S, i>...> one_after_another(std::integer_sequence<int, i...>);
+  static Sequential<SwinStage<S, i, Parts>...> one_after_another(std::integer_sequence<int, i...>);
 
   struct PatchEmbedding : Module {
     PatchConvolution<C, First::D, P, P> proj;

@@ -26,6 +26,11 @@ const std::vector<Rule> swin_blocks{
     {"layers.#.blocks.#.norm1.*", "layers.#.blocks.#.norm1.*"},
     {"layers.#.blocks.#.attn.relative_position_bias_table", "layers.#.blocks.#.attn.relative_position_bias_table"},
     {"layers.#.blocks.#.attn.relative_position_index", ""},
+    {"layers.#.blocks.#.attn.relative_coords_table", ""},
+    {"layers.#.blocks.#.attn.logit_scale", "layers.#.blocks.#.attn.logit_scale"},
+    {"layers.#.blocks.#.attn.cpb_mlp.*", "layers.#.blocks.#.attn.cpb_mlp.*"},
+    {"layers.#.blocks.#.attn.q_bias", "layers.#.blocks.#.attn.q_bias"},
+    {"layers.#.blocks.#.attn.v_bias", "layers.#.blocks.#.attn.v_bias"},
     {"layers.#.blocks.#.attn.qkv.*", "layers.#.blocks.#.attn.qkv.*"},
     {"layers.#.blocks.#.attn.proj.*", "layers.#.blocks.#.attn.proj.*"},
     {"layers.#.blocks.#.attn_mask", ""},
@@ -236,10 +241,10 @@ Dialect face_dino(std::string_view library, const std::vector<Rule>& layers) {
           true};
 }
 
-/// Hugging Face's Swin by the names of its layers, which transformers 5 changed.
-Dialect face_swin(std::string_view library, const std::vector<Rule>& layers) {
+/// Hugging Face's Swin by the names of its layers, which transformers 5 changed, and its second version.
+Dialect face_swin(std::string_view library, std::string_view prefix, const std::vector<Rule>& layers) {
   return {library,
-          {"swin.", ""},
+          {prefix, ""},
           joined(
               {
                   {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
@@ -430,7 +435,7 @@ const std::vector<Dialect> table{
          },
          swin_blocks),
      {}},
-    face_swin("Hugging Face's Swin",
+    face_swin("Hugging Face's Swin", "swin.",
               {
                   {"encoder.layers.#.blocks.#.attention.self.relative_position_bias_table",
                    "layers.#.blocks.#.attn.relative_position_bias_table"},
@@ -442,7 +447,24 @@ const std::vector<Dialect> table{
                   {"encoder.layers.#.blocks.#.intermediate.dense.*", "layers.#.blocks.#.mlp.fc1.*"},
                   {"encoder.layers.#.blocks.#.output.dense.*", "layers.#.blocks.#.mlp.fc2.*"},
               }),
-    face_swin("Hugging Face's Swin of transformers 5",
+    face_swin(
+        "Hugging Face's Swin V2", "swinv2.",
+        {
+            {"encoder.layers.#.blocks.#.attention.self.logit_scale", "layers.#.blocks.#.attn.logit_scale"},
+            {"encoder.layers.#.blocks.#.attention.self.continuous_position_bias_mlp.*",
+             "layers.#.blocks.#.attn.cpb_mlp.*"},
+            {"encoder.layers.#.blocks.#.attention.self.relative_coords_table", ""},
+            {"encoder.layers.#.blocks.#.attention.self.relative_position_index", ""},
+            {"encoder.layers.#.blocks.#.attention.self.query.weight", "layers.#.blocks.#.attn.qkv.weight", part, 0, 3},
+            {"encoder.layers.#.blocks.#.attention.self.key.weight", "layers.#.blocks.#.attn.qkv.weight", part, 1, 3},
+            {"encoder.layers.#.blocks.#.attention.self.value.weight", "layers.#.blocks.#.attn.qkv.weight", part, 2, 3},
+            {"encoder.layers.#.blocks.#.attention.self.query.bias", "layers.#.blocks.#.attn.q_bias"},
+            {"encoder.layers.#.blocks.#.attention.self.value.bias", "layers.#.blocks.#.attn.v_bias"},
+            {"encoder.layers.#.blocks.#.attention.output.dense.*", "layers.#.blocks.#.attn.proj.*"},
+            {"encoder.layers.#.blocks.#.intermediate.dense.*", "layers.#.blocks.#.mlp.fc1.*"},
+            {"encoder.layers.#.blocks.#.output.dense.*", "layers.#.blocks.#.mlp.fc2.*"},
+        }),
+    face_swin("Hugging Face's Swin of transformers 5", "swin.",
               {
                   {"encoder.layers.#.blocks.#.attention.relative_position_bias.relative_position_bias_table",
                    "layers.#.blocks.#.attn.relative_position_bias_table"},

@@ -155,36 +155,57 @@ auto relative_position_bias(const Table& table) {
   }
 }
 
-/// The table [(2 GH - 1) (2 GW - 1), 2] of how far a patch is from another, down and across, as sign(d) log(1 + |d|):
-/// what an MLP makes a relative_position_bias of. Liu et al. 2022 (Swin v2), as timm's RelPosMlp in its mode "cr".
-/// PyTorch equivalent: timm.layers.gen_relative_log_coords(grid, mode="cr").flatten(0, 1).
-template <DimExpression auto GH, DimExpression auto GW>
-auto relative_log_positions() {
+namespace detail {
+
+/// The table [(2 GH - 1) (2 GW - 1), 2] of what `scaled` makes of how far a patch is from another: scaled(d, axis).
+template <DimExpression auto GH, DimExpression auto GW, class F>
+auto table_of_distances(const std::string& name, const F& scaled) {
   using Table = Tensor<(2_c * GH - 1_c) * (2_c * GW - 1_c), 2_c>;
   using Grid = typename Tensor<GH, GW>::dims;
   if constexpr (Table::dims::poisoned) {
     return Poison{};
   } else {
-    constexpr auto problem = [] { return detail::table_problem("relative_log_positions", Grid::shape); };
+    constexpr auto problem = [] { return table_problem("relative_log_positions", Grid::shape); };
     if constexpr (!fits<decltype(problem)>) {
       return Refusal<decltype(problem)>::poison();
     } else {
       const std::int64_t rows = Grid::shape[0].value(), columns = Grid::shape[1].value();
-      const std::string name = "relative_log_positions_" + std::to_string(rows) + "x" + std::to_string(columns);
-      return detail::shared_table<Table>(name, [&] {
-        const auto scaled = [](std::int64_t d) {
-          return (d < 0 ? -1 : 1) * std::log1p(std::abs(static_cast<double>(d)));
-        };
+      const std::string shared =
+          "relative_log_positions_" + std::to_string(rows) + "x" + std::to_string(columns) + name;
+      return shared_table<Table>(shared, [&] {
         std::vector<double> data;
         for (std::int64_t y = 1 - rows; y < rows; ++y)
           for (std::int64_t x = 1 - columns; x < columns; ++x) {
-            data.push_back(scaled(y));
-            data.push_back(scaled(x));
+            data.push_back(scaled(static_cast<double>(y), 0));
+            data.push_back(scaled(static_cast<double>(x), 1));
           }
         return data;
       });
     }
   }
+}
+
+}  // namespace detail
+
+/// The table [(2 GH - 1) (2 GW - 1), 2] of how far a patch is from another, down and across, as sign(d) log(1 + |d|):
+/// what an MLP makes a relative_position_bias of. Liu et al. 2022 (Swin v2), as timm's RelPosMlp in its mode "cr".
+/// PyTorch equivalent: timm.layers.gen_relative_log_coords(grid, mode="cr").flatten(0, 1).
+template <DimExpression auto GH, DimExpression auto GW>
+auto relative_log_positions() {
+  return detail::table_of_distances<GH, GW>("",
+                                            [](double d, int) { return std::copysign(std::log1p(std::abs(d)), d); });
+}
+
+/// The same as sign(d) log8(1 + 8 |d| / (window - 1)), of a window of down x across patches: 1 is from its first patch
+/// to its last. Liu et al. 2022 (Swin v2), equation 4. PyTorch equivalent: timm.layers.gen_relative_log_coords(grid,
+/// (down, across), mode="swin").flatten(0, 1).
+template <DimExpression auto GH, DimExpression auto GW>
+auto relative_log_positions(std::int64_t down, std::int64_t across) {
+  const std::string window = "_of_" + std::to_string(down) + "x" + std::to_string(across);
+  return detail::table_of_distances<GH, GW>(window, [&](double d, int axis) {
+    const auto most = static_cast<double>(std::max<std::int64_t>((axis ? across : down) - 1, 1));
+    return std::copysign(std::log1p(8 * std::abs(d) / most) / std::log(8.0), d);
+  });
 }
 
 }  // namespace tessera

@@ -86,6 +86,8 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyCait>("toy_cait_bf16")},
       {trace<models::ToySwin>("toy_swin")},
       {trace<models::ToySwin>("toy_swin_bf16")},
+      {trace<models::ToySwinV2>("toy_swin_v2")},
+      {trace<models::ToySwinV2>("toy_swin_v2_bf16")},
       {trace<models::ToyDifferential>("toy_differential")},
       {trace<models::ToyDifferential>("toy_differential_bf16")},
       {trace<models::ToyParallel>("toy_parallel")},

@@ -43,13 +43,16 @@ inline void PrintTo(const Model& model, std::ostream* out) { *out << model.name;
 inline Floats starting_parameters(const Model& m) {
   Floats parameters(m.parameter_floats);
   m.start(parameters.data());
-  // What is divided by starts above zero: running variances, and a scale of images.
+  // What is divided by starts above zero: running variances, and a scale of images. So do weights of norms: where they
+  // are zeros, no gradient goes on to a branch.
   for (const tessera_parameter& row : m.table) {
     const std::string_view name = row.name;
-    if (!name.ends_with("running_var") && !name.ends_with("scaling_layer.scale")) continue;
+    const bool norm = name.ends_with("norm1.weight") || name.ends_with("norm2.weight");
+    if (norm && parameters[row.offset] != 0) continue;
+    if (!norm && !name.ends_with("running_var") && !name.ends_with("scaling_layer.scale")) continue;
     std::int64_t count = 1;
     for (int d = 0; d < row.rank; ++d) count *= row.shape[d];
-    for (float* x = parameters.data() + row.offset; count > 0; --count, ++x) *x = 0.5f + std::fabs(*x);
+    for (float* x = parameters.data() + row.offset; count > 0; --count, ++x) *x = (norm ? 0.2f : 0.5f) + std::fabs(*x);
   }
   return parameters;
 }

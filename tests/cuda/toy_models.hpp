@@ -4,7 +4,7 @@
 #include "models/beit.hpp"
 #include "models/cait.hpp"
 #include "models/eva.hpp"
-#include "models/swin.hpp"
+#include "models/swin_v2.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_diff.hpp"
@@ -105,6 +105,18 @@ using ToySwin = Swin<{.image = {24, 16},
                       .windows = {4, 8},
                       .mlp = 2,
                       .classes = 10}>;
+
+/// The same with cosines for scores, whose distances the first stage measures by a smaller window.
+using ToySwinV2 = SwinV2<{.image = {24, 16},
+                          .patch = 2,
+                          .width = 16,
+                          .heads = {2, 4},
+                          .depths = {2, 2},
+                          .windows = {4, 8},
+                          .mlp = 2,
+                          .classes = 10,
+                          .position_mlp = 16,
+                          .pretrained_windows = {3, 0}}>;
 
 using ToyDifferential = Vit<toy_variant, DifferentialParallelBlock>;
 using ToyParallel = Vit<toy_variant, ParallelScalingBlock>;

@@ -37,6 +37,8 @@
 #include "toy_self_attention_cuda.h"
 #include "toy_swin_bf16_cuda.h"
 #include "toy_swin_cuda.h"
+#include "toy_swin_v2_bf16_cuda.h"
+#include "toy_swin_v2_cuda.h"
 #include "toy_vit_bf16_cuda.h"
 #include "toy_vit_cuda.h"
 #include "toy_vqgan_bf16_cuda.h"
@@ -66,6 +68,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
             TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
             TESSERA_TOY_MODEL(toy_swin, TOY_SWIN),
+            TESSERA_TOY_MODEL(toy_swin_v2, TOY_SWIN_V2),
             TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
             TESSERA_TOY_MODEL(toy_parallel, TOY_PARALLEL),
             TESSERA_TOY_MODEL(toy_vqgan, TOY_VQGAN),
@@ -84,6 +87,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
             TESSERA_TOY_MODEL_BF16(toy_swin, TOY_SWIN),
+            TESSERA_TOY_MODEL_BF16(toy_swin_v2, TOY_SWIN_V2),
             TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),
             TESSERA_TOY_MODEL_BF16(toy_parallel, TOY_PARALLEL)};
   }

@@ -254,7 +254,7 @@ TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
     if (writes) std::ofstream(header) << text;
     EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
   }
-  EXPECT_EQ(dialect_models().size(), 22u);
+  EXPECT_EQ(dialect_models().size(), 23u);
 }
 
 TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
@@ -302,7 +302,50 @@ TEST(Declare, ReadsMicrosoftsSwinAndTheTablesThatOlderFilesOfTimmHave) {
     EXPECT_EQ(read.shapes, now.shapes);
     EXPECT_EQ(read.left_out, (std::vector<std::string>{"layers.0.blocks.0.attn.relative_position_index",
                                                        "layers.0.blocks.1.attn_mask"}));
+    Config config;
+    config.image = {24, 16};
+    const std::string header = declare::declare(read, config, "M").header;
+    EXPECT_EQ(header.find("epsilon"), std::string::npos) << header;  // as SwinSpec has it
   }
+}
+
+/// In Microsoft's keys, with its tables, windows that only a configuration says, and without one.
+TEST(Declare, TheWindowsOfASwinTransformerV2AreInItsConfiguration) {
+  const fs::path folder = fs::path(paths::golden) / "timm" / "swinv2_base_window12to16_192to256";
+  runtime::Safetensors timms = runtime::read_safetensors(folder / "params.safetensors"), microsofts{{}, {}, "a file"};
+  for (const auto& [key, tensor] : timms.tensors) {
+    const bool merges = key.starts_with("layers.1.downsample."), head = key.starts_with("head.fc.");
+    microsofts.tensors[merges ? "layers.0" + key.substr(8) : head ? "head" + key.substr(7) : key] = tensor;
+  }
+  microsofts.tensors["layers.0.blocks.0.attn.relative_coords_table"] =
+      runtime::Tensor::of({1, 7, 7, 2}, std::vector<float>(98));
+  const Checkpoint whole = declare::checkpoint_of(microsofts);
+  EXPECT_EQ(whole.keys.dialect->library, "Microsoft's Swin");
+  EXPECT_EQ(whole.shapes, declare::checkpoint_of(timms).shapes);
+  const auto declared = [&](const std::string& config) {
+    std::string sentence, header;
+    sentence = refusal([&] { header = declare::declare(whole, declare::parse_config(config, "c.json"), "M").header; });
+    return header.empty() ? sentence : header;
+  };
+  const std::string own = declared(R"({"img_size": [24, 16], "window_size": 2})");
+  EXPECT_NE(own.find(".windows = {2, 2},\n    .mlp = 2,\n    .classes = 10,\n    .position_mlp = 8}>;"),
+            std::string::npos)
+      << own;
+  const std::string others =
+      declared(R"({"img_size": [24, 16], "window_size": [[4, 4], [8, 8]], "pretrained_window_sizes": [3, 0]})");
+  EXPECT_NE(others.find(".windows = {4, {6, 4}},"), std::string::npos) << others;
+  EXPECT_NE(others.find(".pretrained_windows = {3, 0}}>;"), std::string::npos) << others;
+  expect_a_sentence(declared(R"({"img_size": [24, 16]})"),
+                    "the windows of a Swin Transformer V2 are in no shape, and no configuration says them of stage 0");
+  expect_a_sentence(declared(R"({"img_size": [24, 16], "window_size": [2, 0]})"),
+                    "no configuration says them of stage 1");
+  expect_a_sentence(declared(R"({"window_size": 2})"), "the size of pictures is in no shape of a Swin Transformer V2");
+  expect_a_sentence(declared(R"({"img_size": [24, 16], "window_size": 4})"),
+                    "a window of 4 x 4 does not divide stage 1's map of 6 x 4 tokens");
+  expect_a_sentence(declared(R"({"img_size": [24, 16], "window_size": "8"})"),
+                    "window_size is no window of 0 to 65536");
+  expect_a_sentence(declared(R"({"img_size": [24, 16], "window_size": [[2, 2, 2]]})"),
+                    "window_size has a window of 3 numbers");
 }
 
 TEST(Declare, RefusesASwinTransformerThatSwinSpecCannotSay) {
@@ -658,7 +701,7 @@ TEST(Declare, RefusesAConfigurationThatIsNone) {
            {"{\"architecture\": ", "no JSON object"},
            {R"({"architecture": 3})", "architecture is not"},
            {R"({"num_heads": "two"})", "num_heads is not"},
-           {R"({"model_type": "swinv2"})", "model_type 'swinv2' is none of vit,"},
+           {R"({"model_type": "convnext"})", "model_type 'convnext' is none of vit,"},
            {R"({"model_type": 7})", "model_type is not"},
            {R"({"model_type": "clip", "vision_config": 1})", "vision_config is no"},
            {R"({"model_type": "vit", "hidden_act": "mish"})", "hidden_act 'mish' is no"},

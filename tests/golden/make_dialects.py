@@ -85,6 +85,19 @@ def swins(kind, output, **kwargs):
     return of_hugging_face(kind(config), output)
 
 
+def swins_v2():
+    """The same with cosines for scores, whose distances are measured by other windows; the MLP of the biases is 512 wide at
+    every size."""
+    config = hf.Swinv2Config(image_size=8, patch_size=2, embed_dim=4, depths=[2, 1], num_heads=[1, 2], window_size=2, mlp_ratio=2.0,
+                             pretrained_window_sizes=[4, 3], num_labels=10)
+    model = hf.Swinv2ForImageClassification(config)
+    for module in model.modules():
+        if hasattr(module, "continuous_position_bias_mlp"):
+            module.continuous_position_bias_mlp = torch.nn.Sequential(
+                torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, module.num_attention_heads, bias=False))
+    return of_hugging_face(model, "logits")
+
+
 def siglips_with_classes():
     vision = dict(SMALL, model_type="siglip_vision_model")
     config = hf.SiglipConfig(vision_config=vision, text_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
@@ -119,6 +132,7 @@ MODELS = {
     "hf_siglip_classes": siglips_with_classes,
     "hf_swin": lambda: swins(hf.SwinForImageClassification, "logits", num_labels=10),
     "hf_swin_model": lambda: swins(hf.SwinModel, "pooler_output"),
+    "hf_swin_v2": swins_v2,
     "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
@@ -126,7 +140,8 @@ MODELS = {
 STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated", "hf_swin_model")  # by the names that transformers 5 has in memory
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
-              "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model")
+              "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model",
+              "hf_swin_v2")
 
 
 def golden(out, name):

@@ -33,7 +33,7 @@ torch.set_num_threads(1)
 
 # What some are made with besides: pictures with a rest that no patch sees; all heads with keys of their own, or shared in the
 # two middle blocks.
-SHARED = {"depth": 4, "num_kv_heads": (2, 1, 1, 2)}
+SHARED = {"depth": 4, "num_kv_heads": (2, 1, 1, 2), "mlp_ratio": 1}
 BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2},
            **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
 
@@ -49,13 +49,22 @@ def reduced(name):
     """The instance, and what it is made with."""
     architecture = name.removesuffix("_layers")
     classes = min(10, timm.models.get_pretrained_cfg(architecture).num_classes)
-    if architecture.startswith("swin_"):
+    if architecture.startswith(("swin_", "swinv2_")):
         arguments = {"img_size": (24, 16), "num_classes": classes, **SWIN}
         if "_s3_" in name:
             arguments["window_size"] = ((4, 4), (2, 2))
         if "_tiny_" not in name:
             arguments["depths"] = (4, 2)
-        return timm.create_model(architecture, **arguments).eval(), arguments
+        if "swinv2" in name:
+            arguments |= {"embed_dim": 8, "num_heads": (2, 2)}  # a head of fewer has no direction where it is near 0
+        if "12to" in name:
+            arguments["pretrained_window_sizes"] = (3, 6)
+        model = timm.create_model(architecture, **arguments)
+        for module in model.modules():  # the MLP of the biases is 512 wide at every size
+            if hasattr(module, "cpb_mlp"):
+                heads = module.num_heads
+                module.cpb_mlp = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, heads, bias=False))
+        return model.eval(), arguments
     for sizes in SIZES:
         arguments = {"img_size": (24, 16), "patch_size": 8, "depth": 2, "num_classes": classes, **sizes, **BESIDES.get(name, {})}
         try:
@@ -142,8 +151,9 @@ def golden(out, name, configured=False):
     outputs = outputs_of(model, name, x)
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    if configured or image != (24, 16) or name in LAYERS:
-        said = arguments if configured or name in LAYERS else {"img_size": image, "num_heads": 2}
+    all_said = configured or name in LAYERS or name.startswith("swinv2_")  # whose windows are in no shape
+    if all_said or image != (24, 16):
+        said = arguments if all_said else {"img_size": image, "num_heads": 2}
         with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
             json.dump({"architecture": name.removesuffix("_layers"), "model_args": said}, file)
             file.write("\n")

@@ -22,6 +22,7 @@
 #include "tests/models/declared/hf_siglip_classes.hpp"
 #include "tests/models/declared/hf_swin.hpp"
 #include "tests/models/declared/hf_swin_model.hpp"
+#include "tests/models/declared/hf_swin_v2.hpp"
 #include "tests/models/declared/hf_vit.hpp"
 #include "tests/models/declared/hf_vit_model.hpp"
 #include "tests/models/declared/open_clip.hpp"
@@ -76,6 +77,7 @@ DIALECT(hf_mae, HfMae)
 DIALECT(hf_msn, HfMsn)
 DIALECT(hf_swin, HfSwin)
 DIALECT(hf_swin_model, HfSwinModel)
+DIALECT(hf_swin_v2, HfSwinV2)
 DIALECT(dinov2, Dinov2)
 DIALECT(dinov2_registers, Dinov2Registers)
 DIALECT(open_clip, OpenClip)

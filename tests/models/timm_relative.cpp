@@ -1,7 +1,9 @@
-// timm's beit, vision_transformer_relpos and swin_transformer. Declared as `tessera declare` writes it (tests/declare).
+// timm's beit, vision_transformer_relpos, swin_transformer and swin_transformer_v2. Declared as `tessera declare`
+// writes it (tests/declare).
 #include "tests/models/declared/beit_base_patch16_224.hpp"
 #include "tests/models/declared/beit_large_patch16_224.hpp"
 #include "tests/models/declared/swin_tiny_patch4_window7_224.hpp"
+#include "tests/models/declared/swinv2_base_window12to16_192to256.hpp"
 #include "tests/models/declared/test_vit_relpos.hpp"
 #include "tests/models/declared/vit_relpos_base_patch16_cls_224.hpp"
 #include "tests/models/declared/vit_relpos_base_patch16_clsgap_224.hpp"
@@ -22,6 +24,7 @@ std::vector<TimmModel> timm_relative_models() {
       TIMM(beit_large_patch16_224, BeitLargePatch16224),
       TIMM(beit_base_patch16_224, BeitBasePatch16224),
       TIMM(swin_tiny_patch4_window7_224, SwinTinyPatch4Window7224),
+      TIMM(swinv2_base_window12to16_192to256, Swinv2BaseWindow12to16192to256),
       TIMM(test_vit_relpos, TestVitRelpos),
       TIMM(vit_relpos_base_patch16_cls_224, VitRelposBasePatch16Cls224),
       TIMM(vit_relpos_base_patch16_plus_240, VitRelposBasePatch16Plus240),

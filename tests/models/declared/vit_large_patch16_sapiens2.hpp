@@ -19,6 +19,7 @@ using VitLargePatch16Sapiens2 = Vit<{
     .width = 24,
     .heads = 2,
     .depth = 4,
+    .mlp = 1,
     .classes = 0,
     .registers = 8,
     .positions = Positions::none,
