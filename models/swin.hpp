@@ -306,7 +306,7 @@ struct SwinSpecProblem {
       others |= S.pretrained_windows[stage].height != 0 || S.pretrained_windows[stage].width != 0;
     }
     if (t.size == 0 && others && !Parts::measures_distances)
-      t.put("a table of biases is of its own windows; did you mean SwinV2, whose biases are made of distances?");
+      t.put("a table of biases is of its own windows, and distances in others are of V2; did you mean SwinV2?");
     if (t.size) t.put(" [swin-spec]");
     return t;
   }

@@ -1,5 +1,5 @@
 // Distances that were learned in other windows are of SwinV2: a table of Swin has a bias for each of its own.
-// expect: a table of biases is of its own windows; did you mean SwinV2, whose biases are made of distances? [swin-spec]
+// expect: a table of biases is of its own windows, and distances in others are of V2; did you mean SwinV2? [swin-spec]
 #include "dsl/trace.hpp"
 #include "models/swin_v2.hpp"
 
