@@ -5,6 +5,7 @@
 
 namespace tessera {
 
+// did you mean: models::SwinV2<{.windows = {7, 7, 7, 7}, .pretrained_windows = {12, 12, 12, 6}}>
 #ifdef TWIN
 using Model = models::SwinV2<{.windows = {7, 7, 7, 7}, .pretrained_windows = {12, 12, 12, 6}}>;
 #else
