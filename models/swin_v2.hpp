@@ -14,7 +14,8 @@ namespace tessera::models {
 
 namespace detail {
 
-/// x / max(|x|, 1e-12) along the last axis. PyTorch equivalent: torch.nn.functional.normalize(x, dim=-1).
+/// x / sqrt(|x|^2 + 1e-24) along the last axis. PyTorch equivalent: torch.nn.functional.normalize(x, dim=-1), which
+/// divides by max(|x|, 1e-12): the same where x is 0, and where |x| is far above 1e-12.
 template <class X>
 auto of_length_one(const X& x) {
   return x / expand_as(sqrt(sum<-1>(x * x) + 1e-24), x);

@@ -186,14 +186,15 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     v.unrolled(stored, tile, [&](Block& each) { each.push_back(tree::assign(sums, v.load(result_of_tile()))); });
     add_to_earlier(b, of_groups ? "group.first" : v.accumulates_from(), std::move(stored));
   }
-  const auto at_sum = [&](Expr first) {
+  /// Where a sum of the tile lies in an array of rows so wide.
+  const auto at_sum = [&](Expr first, std::int64_t width) {
     for (const Values::TileLoop& l : turns)
-      first = first + name(l.variable) * (l.axis == v.vector ? v.target.lanes : v.columns_of_tile());
+      first = first + name(l.variable) * (l.axis == v.vector ? v.target.lanes : width);
     return first;
   };
   const auto held = [&] {
     const Expr image = tree::binary("-", name(v.axis_name(v.kernel.gemm.rows)), name("top"));
-    return at_sum(name("held") + image * v.columns_of_tile());
+    return at_sum(name("held") + image * v.columns_of_tile(), v.columns_of_tile());
   };
   if (work.holds_sums()) {
     Block earlier;
@@ -239,10 +240,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     b.push_back(
         tree::declare("alignas(64) real", fmt::format("{}[{}]", array, tree::print(down.count() * width)), nullptr));
     v.unrolled(b, tile, [&](Block& each) {
-      Expr at = name(array);
-      for (const Values::TileLoop& l : turns)
-        at = at + name(l.variable) * (l.axis == v.vector ? v.target.lanes : width);
-      each.push_back(tree::evaluate(call("v_store", {at, sum})));
+      each.push_back(tree::evaluate(call("v_store", {at_sum(name(array), width), sum})));
     });
   };
   if (work.lines) {

@@ -2,7 +2,7 @@
 (needs timm 1.0.31, torch, numpy; without architectures it makes those that tests/golden/timm has)
 
 One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes; of Swin
-Transformers width 4, stages of 2 and 1), with random parameters:
+Transformers width 4, of V2 8, in two stages), with random parameters:
   config.json           where images have another size, and of instances that tests/declare/programs makes
   params.safetensors    the state dict as timm saves it
   batch.safetensors     x [2, C, H, W] and grad_output
