@@ -144,7 +144,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 16> families{
+constexpr std::array<Family, 18> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -159,6 +159,8 @@ constexpr std::array<Family, 16> families{
      {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
      {"swin", "Hugging Face's Swin", "gelu", "avg", 1e-5},
      {"swinv2", "Hugging Face's Swin", "gelu", "avg", 1e-5},
+     {"sam", "Hugging Face's SAM", "gelu", "", 1e-6},
+     {"sam_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
      {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},

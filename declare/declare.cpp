@@ -9,6 +9,8 @@
 #include "declare/header_text.hpp"
 #include "declare/input.hpp"
 #include "declare/key_check.hpp"
+#include "declare/kind.hpp"
+#include "declare/sam.hpp"
 #include "declare/swin.hpp"
 #include "runtime/error.hpp"
 
@@ -18,18 +20,24 @@ using runtime::text;
 
 Declaration declare(const Checkpoint& checkpoint, const Config& config, const std::string& name) {
   Findings found(checkpoint, config);
-  const bool swin = is_swin(checkpoint);
-  if (swin) {
-    find_swin(found);
-  } else {
-    check_blocks(checkpoint);
-    find_stem(found);
-    find_tokens(found);
-    find_block(found);
-    find_ends(found);
+  found.model.kind = kind_of(checkpoint);
+  switch (found.model.kind) {
+    case Kind::vit:
+      check_blocks(checkpoint);
+      find_stem(found);
+      find_tokens(found);
+      find_block(found);
+      find_ends(found);
+      break;
+    case Kind::swin:
+      find_swin(found);
+      break;
+    case Kind::sam:
+      find_sam(found);
+      break;
   }
   check_keys(checkpoint, found.expected);
-  const char* const kind = swin ? "Swin Transformer" : "Vision Transformer";
+  const char* const kind = name_of(found.model.kind);
   found.model.of = !config.architecture.empty()  ? "timm's " + config.architecture
                    : checkpoint.keys.are_timms() ? text("A ", kind)
                                                  : text("A ", kind, " of ", checkpoint.library());

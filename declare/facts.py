@@ -8,7 +8,8 @@ import sys
 
 # module -> what its models are where a function says nothing else: pooling
 MODULES = {"vision_transformer": "token", "deit": "token", "eva": "avg", "beit": "avg", "vision_transformer_relpos": "avg",
-           "cait": "token", "swin_transformer": "avg", "swin_transformer_v2": "avg"}
+           "cait": "token", "swin_transformer": "avg", "swin_transformer_v2": "avg",
+           "vision_transformer_sam": "avg"}
 
 
 def registered(tree):

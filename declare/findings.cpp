@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "declare/architecture.hpp"
-#include "declare/swin.hpp"
+#include "declare/kind.hpp"
 #include "runtime/error.hpp"
 
 namespace tessera::declare {
@@ -26,9 +26,11 @@ Findings::Findings(const Checkpoint& of, const Config& with) : checkpoint(of), c
   } else if (config.architecture.empty() && !checkpoint.keys.are_timms()) {
     assume_usual();
   } else if (config.architecture.empty()) {
-    assume(is_swin(checkpoint) ? "no configuration names the architecture: epsilon is that of Swin Transformers"
-                               : "no configuration names the architecture: activation, epsilon and positions are those "
-                                 "of ViT");
+    const Kind kind = kind_of(checkpoint);
+    assume(kind == Kind::vit
+               ? "no configuration names the architecture: activation, epsilon and positions are those of "
+                 "ViT"
+               : text("no configuration names the architecture: epsilon is that of a ", name_of(kind)));
   } else if (const auto found = facts_of(config.architecture)) {
     facts = *found;
   } else {
@@ -73,8 +75,8 @@ const Shape& Findings::shape(const std::string& key, std::size_t rank) const {
   const auto found = checkpoint.shapes.find(key);
   if (found == checkpoint.shapes.end())
     fail(checkpoint.where, ": has no ", named(key), ", which every ",
-         is_swin(checkpoint) ? "Swin Transformer" : "plain Vision Transformer of this kind", " has in keys of ",
-         library());
+         kind_of(checkpoint) == Kind::vit ? "plain Vision Transformer of this kind" : name_of(kind_of(checkpoint)),
+         " has in keys of ", library());
   if (found->second.size() != rank)
     fail(checkpoint.where, ": ", named(key), " ", printed(found->second), " has rank ", found->second.size(),
          " instead of ", rank);

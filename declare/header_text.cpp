@@ -31,25 +31,46 @@ bool declares(const std::string& header, const std::string& name) {
 }  // namespace
 
 std::string header_text(const Model& model, const Input& input, const std::string& name) {
-  const auto& [of, made_of, include, block_template, alias, stacks, fields, classes, has_texts] = model;
-  // In the order of VitSpec and of SwinSpec, as designated initializers have to be.
-  static constexpr const char* order[] = {"image",           "patch",
-                                          "channels",        "width",
-                                          "heads",           "head",
-                                          "depth",           "depths",
-                                          "windows",         "mlp",
-                                          "classes",         "rest",
-                                          "hidden",          "class_token",
-                                          "distilled",       "stem",
-                                          "registers",       "positions",
-                                          "patch_positions", "norm",
-                                          "norms",           "qkv_bias",
-                                          "qk_norm",         "layer_scale",
-                                          "activation",      "final_norm",
-                                          "pooling",         "pooling_heads",
-                                          "pooling_hidden",  "features",
-                                          "representation",  "epsilon",
-                                          "position_mlp",    "pretrained_windows"};
+  const auto& [of, kind, made_of, include, block_template, alias, stacks, fields, classes, has_texts] = model;
+  // In the order of VitSpec, of SwinSpec and of SamSpec, as designated initializers have to be.
+  static constexpr const char* order[] = {"image",
+                                          "patch",
+                                          "channels",
+                                          "width",
+                                          "heads",
+                                          "head",
+                                          "depth",
+                                          "depths",
+                                          "windows",
+                                          "mlp",
+                                          "window",
+                                          "whole_every",
+                                          "learned_positions",
+                                          "neck",
+                                          "classes",
+                                          "rest",
+                                          "hidden",
+                                          "class_token",
+                                          "distilled",
+                                          "stem",
+                                          "registers",
+                                          "positions",
+                                          "patch_positions",
+                                          "norm",
+                                          "norms",
+                                          "qkv_bias",
+                                          "qk_norm",
+                                          "layer_scale",
+                                          "activation",
+                                          "final_norm",
+                                          "pooling",
+                                          "pooling_heads",
+                                          "pooling_hidden",
+                                          "features",
+                                          "representation",
+                                          "epsilon",
+                                          "position_mlp",
+                                          "pretrained_windows"};
   std::string spec;
   for (const char* field : order)
     if (const auto found = fields.find(field); found != fields.end())
@@ -80,7 +101,7 @@ std::string header_text(const Model& model, const Input& input, const std::strin
   const std::string text_of_model =
       text(made_of, spec.empty() ? "<{" : "<{\n", spec, "}", block.empty() ? "" : ", " + block, ">");
   const auto [mean, deviation, crop, bilinear, squash] = input;
-  if (input == (made_of.starts_with("Swin") ? Input{imagenet_mean, imagenet_deviation, 0.9} : Input{half, half, 0.9})) {
+  if (input == input_of(kind)) {
     out += text("using ", name, " = ", text_of_model, ";\n");
   } else {
     const std::string prepared =

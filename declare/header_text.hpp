@@ -7,14 +7,15 @@
 #include <utility>
 #include <vector>
 
-#include "declare/input.hpp"
+#include "declare/kind.hpp"
 
 namespace tessera::declare {
 
 /// A Vision Transformer in the words of models/.
 struct Model {
-  std::string of;                          ///< what it is, for the first line
-  std::string made_of = "Vit";             ///< the template: Vit, Cait, Swin or SwinV2
+  std::string of;  ///< what it is, for the first line
+  Kind kind = Kind::vit;
+  std::string made_of = "Vit";             ///< the template: Vit, Cait, Swin, SwinV2 or SamEncoder
   std::string include = "models/vit.hpp";  ///< that declares it and the block
   std::string block;                       ///< a Vit's template; empty: as by default
   std::string alias;                       ///< what a template of the model's own name stands for; empty: none

@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "declare/swin.hpp"
+#include "declare/kind.hpp"
 #include "runtime/error.hpp"
 
 namespace tessera::declare {
@@ -31,9 +31,9 @@ Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<s
   const auto is = [&](const char* part) { return checkpoint.library().find(part) != std::string::npos; };
   // OpenAI's pictures, ImageNet's, or neither.
   const Input usual = is("CLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
-                      : is("torchvision") || is("DINO") ? Input{imagenet_mean, imagenet_deviation, 0.875}
-                      : is_swin(checkpoint)             ? Input{imagenet_mean, imagenet_deviation, 0.9}
-                                                        : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};
+                      : is("torchvision") || is("DINO")  ? Input{imagenet_mean, imagenet_deviation, 0.875}
+                      : kind_of(checkpoint) != Kind::vit ? input_of(kind_of(checkpoint))
+                                                         : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};
   std::string unsaid;
   const auto otherwise = [&](bool says, const std::string& value) {
     if (!says) unsaid += (unsaid.empty() ? "" : ", ") + value;

@@ -131,8 +131,6 @@ void find_patches(Findings& f) {
 
 }  // namespace
 
-bool is_swin(const Checkpoint& checkpoint) { return checkpoint.has_any(block(0, 0, "")); }
-
 void find_swin(Findings& f) {
   const bool v2 = is_swin_v2(f.checkpoint);
   f.model.made_of = v2 ? "SwinV2" : "Swin";

@@ -5,8 +5,6 @@
 
 namespace tessera::declare {
 
-bool is_swin(const Checkpoint& checkpoint);
-
 /// The whole model.
 void find_swin(Findings& found);
 

@@ -78,6 +78,7 @@ const std::vector<Rule> timms_rules = joined(
         {"layers.3.downsample.*", "layers.3.downsample.*"},
         {"rope.*", "rope.*"},
         {"shared_rel_pos.*", "shared_rel_pos.*"},
+        {"neck.*", "neck.*"},
         {"norm.*", "norm.*"},
         {"fc_norm.*", "fc_norm.*"},
         {"attn_pool.*", "attn_pool.*"},
@@ -117,6 +118,9 @@ const std::vector<Rule> open_clip_texts{{"transformer.*", ""},
                                         {"input_resolution", ""},
                                         {"context_length", ""},
                                         {"vocab_size", ""}};
+
+/// What makes masks of SAM's embedding.
+const std::vector<Rule> sam_prompts{{"prompt_encoder.*", ""}, {"mask_decoder.*", ""}, {"shared_image_embedding.*", ""}};
 
 /// Names of the MLP's layers as a state dict has them, or as the published files do.
 Dialect torchvisions(std::string_view library, const std::vector<Rule>& mlp) {
@@ -475,6 +479,35 @@ const std::vector<Dialect> table{
                   {"encoder.layers.#.blocks.#.mlp.fc1.*", "layers.#.blocks.#.mlp.fc1.*"},
                   {"encoder.layers.#.blocks.#.mlp.fc2.*", "layers.#.blocks.#.mlp.fc2.*"},
               }),
+    {"Segment Anything",
+     {"image_encoder.", ""},
+     {
+         {"patch_embed.proj.*", "patch_embed.proj.*"},
+         {"pos_embed", "pos_embed"},
+         {"blocks.#.norm1.*", "blocks.#.norm1.*"},
+         {"blocks.#.attn.*", "blocks.#.attn.*"},
+         {"blocks.#.norm2.*", "blocks.#.norm2.*"},
+         {"blocks.#.mlp.lin1.*", "blocks.#.mlp.fc1.*"},
+         {"blocks.#.mlp.lin2.*", "blocks.#.mlp.fc2.*"},
+         {"neck.*", "neck.*"},
+     },
+     sam_prompts},
+    {"Hugging Face's SAM",
+     {"vision_encoder.", ""},
+     {
+         {"patch_embed.projection.*", "patch_embed.proj.*"},
+         {"pos_embed", "pos_embed"},
+         {"layers.#.layer_norm1.*", "blocks.#.norm1.*"},
+         {"layers.#.attn.*", "blocks.#.attn.*"},
+         {"layers.#.layer_norm2.*", "blocks.#.norm2.*"},
+         {"layers.#.mlp.lin1.*", "blocks.#.mlp.fc1.*"},
+         {"layers.#.mlp.lin2.*", "blocks.#.mlp.fc2.*"},
+         {"neck.conv1.*", "neck.0.*"},
+         {"neck.layer_norm1.*", "neck.1.*"},
+         {"neck.conv2.*", "neck.2.*"},
+         {"neck.layer_norm2.*", "neck.3.*"},
+     },
+     sam_prompts},
     {"OpenCLIP over timm",
      {"visual.trunk."},
      timms_rules,

@@ -157,6 +157,55 @@ auto relative_position_bias(const Table& table) {
 
 namespace detail {
 
+constexpr Text distances_problem(const Shape& table, const Dim& size) {
+  Text t;
+  const bool sized = size.known() && table.rank == 2 && table[0].known();
+  if (sized && table[0].value() == 2 * size.value() - 1) return t;
+  t.put("distances along ");
+  size.print(t);
+  t.put(" need a table ");
+  if (size.known())
+    t.put("[").put(2 * size.value() - 1).put(", width]");
+  else
+    t.put("of a known size");
+  t.put(" and were given ");
+  table.print(t);
+  if (size.known() && table.rank == 2) {
+    t.put(" (did you mean [").put(2 * size.value() - 1).put(", ");
+    table[1].print(t);
+    t.put("]?)");
+  }
+  t.put(" [relative-position-table]");
+  return t;
+}
+
+}  // namespace detail
+
+/// The rows of a table [2 G - 1, K] by how far a query is from a key along G: [keys, queries, K], where a query at i
+/// and a key at j have row i - j + G-1. Sentence: [relative-position-table]. PyTorch equivalent: table[(torch.arange(g)
+/// - torch.arange(g)[:, None]) + g - 1].
+template <DimExpression auto G, AnyTensor Table>
+auto by_distance(const Table& table) {
+  using Axis = detail::dim_of<G>;
+  if constexpr (poisoned<Table> || Tensor<G>::dims::poisoned) {
+    return Poison{};
+  } else {
+    constexpr auto problem = [] { return detail::distances_problem(Table::shape, Axis::value); };
+    if constexpr (!fits<decltype(problem)>) {
+      return Refusal<decltype(problem)>::poison();
+    } else {
+      constexpr std::int64_t size = Axis::value.value();
+      graph::Builder& r = recorder();
+      const graph::NodeId rows = r.slice(node_of(table), 0, 0, Dim::constant(2 * size - 1));
+      const graph::NodeId all = detail::by_distance(rows, size);
+      return TensorOf<Dims<Axis, Axis, typename Table::dims::template at<1>>>(
+          r.slice(r.slice(all, 0, 0, Axis::value), 1, 0, Axis::value));
+    }
+  }
+}
+
+namespace detail {
+
 /// The table [(2 GH - 1) (2 GW - 1), 2] of what `scaled` makes of how far a patch is from another: scaled(d, axis).
 template <DimExpression auto GH, DimExpression auto GW, class F>
 auto table_of_distances(const std::string& name, const F& scaled) {

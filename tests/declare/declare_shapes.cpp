@@ -8,7 +8,7 @@
 
 #include "declare/declare.hpp"
 #include "declare/input.hpp"
-#include "declare/swin.hpp"
+#include "declare/kind.hpp"
 #include "runtime/error.hpp"
 #include "tests/declare/camel.hpp"
 
@@ -32,11 +32,11 @@ struct Model {
   std::string parameters;
 
   void write() {
-    // As Vit and Swin have it: a declaration without lines of its own for them.
-    const bool swin = declare::is_swin(checkpoint);
-    config.mean = swin ? declare::imagenet_mean : declare::half;
-    config.deviation = swin ? declare::imagenet_deviation : declare::half;
-    config.crop = 0.9;
+    // As models/ has it: a declaration without lines of its own for them.
+    const declare::Input usual = declare::input_of(declare::kind_of(checkpoint));
+    config.mean = usual.mean;
+    config.deviation = usual.deviation;
+    config.crop = usual.crop;
     std::cout << config.architecture << ' ' << parameters << ' ';
     try {
       const declare::Declaration written = declare::declare(checkpoint, config, test::camel(config.architecture));

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what the checkpoints of timm's 275 plain Vision Transformers and 21 Swin Transformers hold, at full size and without a number of them: for
+"""Writes what the checkpoints of timm's 275 plain Vision Transformers, 21 Swin Transformers and 4 image encoders of SAM hold, at full size and without a number of them: for
 each name a line "= NAME PARAMETERS CLASSES POOL HEIGHT WIDTH" (POOL is - where tokens are not pooled), then a line
 "KEY DIM..." for each tensor of its state dict. Usage: timm_shapes.py FILE   (needs timm 1.0.31)"""
 import sys
@@ -16,7 +16,8 @@ if timm.__version__ != "1.0.31":
     print(f"skipped: timm is {timm.__version__}")
     sys.exit(0)
 
-MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_relpos", "cait", "swin_transformer", "swin_transformer_v2")
+MODULES = ("vision_transformer", "deit", "eva", "beit", "vision_transformer_relpos", "cait", "swin_transformer", "swin_transformer_v2",
+           "vision_transformer_sam")
 
 with open(sys.argv[1], "w", encoding="utf-8") as file:
     for name in sorted(name for module in MODULES for name in timm.list_models(module=module)):

@@ -2,11 +2,11 @@
 (needs timm 1.0.31, torch, numpy; without architectures it makes those that tests/golden/timm has)
 
 One folder an architecture, a reduced instance of it (width 24, 2 blocks, images of 24 x 16, 10 classes; of Swin
-Transformers width 4, of V2 8, in two stages), with random parameters:
+Transformers width 4, of V2 8, in two stages; of SAM width 8, 4 blocks), with random parameters:
   config.json           where images have another size, and of instances that tests/declare/programs makes
   params.safetensors    the state dict as timm saves it
   batch.safetensors     x [2, C, H, W] and grad_output
-  forward.safetensors   outputs: logits, or the pooled features where there are no classes
+  forward.safetensors   outputs: logits, or where there are no classes the pooled features, of SAM the map of its neck
   backward.safetensors  the gradients of sum(outputs * grad_output): of every parameter, and grad_input
   pooling.safetensors   of the first instance with a learned query, POOLING: its probabilities [2, heads, tokens]
   larger.safetensors    where it is: features of pictures of 48 x 32 of one colour, COLOURS, with the same parameters
@@ -35,7 +35,7 @@ torch.set_num_threads(1)
 # two middle blocks.
 SHARED = {"depth": 4, "num_kv_heads": (2, 1, 1, 2), "mlp_ratio": 1}
 BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2},
-           **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
+           "cait_m36_384": {"mlp_ratio": 1}, **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
 
 
 # The first that an architecture's constructor takes.
@@ -45,10 +45,19 @@ SIZES = ({"embed_dim": 24, "num_heads": 2}, {"embed_dim": 48, "num_heads": 4}, {
 SWIN = {"patch_size": 2, "embed_dim": 4, "depths": (2, 1), "num_heads": (1, 2), "window_size": ((4, 4), (8, 8)), "mlp_ratio": 2}
 
 
+# A map of 6 x 4, whose windows are filled up below and on the right.
+SAM = {"patch_size": 4, "embed_dim": 8, "num_heads": 2, "depth": 4, "window_size": 3, "global_attn_indexes": (1, 3), "mlp_ratio": 2}
+
+
 def reduced(name):
     """The instance, and what it is made with."""
     architecture = name.removesuffix("_layers")
     classes = min(10, timm.models.get_pretrained_cfg(architecture).num_classes)
+    if architecture.startswith("samvit_"):
+        arguments = {"img_size": (24, 16), "num_classes": classes, **SAM}
+        if classes == 0:
+            arguments["neck_chans"] = 4
+        return timm.create_model(architecture, **arguments).eval(), arguments
     if architecture.startswith(("swin_", "swinv2_")):
         arguments = {"img_size": (24, 16), "num_classes": classes, **SWIN}
         if "_s3_" in name:
@@ -83,6 +92,8 @@ BESIDES |= {name: arguments for name, (arguments, _) in LAYERS.items()}
 
 
 def outputs_of(model, name, x):
+    if name.startswith("samvit_") and model.num_classes == 0:
+        return model.forward_features(x)
     if name not in LAYERS:
         return model(x)
     chosen = model.forward_intermediates(x, indices=list(LAYERS[name][1]), norm=True, output_fmt="NLC",

@@ -1,0 +1,34 @@
+#include "declare/kind.hpp"
+
+namespace tessera::declare {
+
+Kind kind_of(const Checkpoint& checkpoint) {
+  if (checkpoint.has_any("layers.0.blocks.0.")) return Kind::swin;
+  return checkpoint.has("blocks.0.attn.rel_pos_h") ? Kind::sam : Kind::vit;
+}
+
+const char* name_of(Kind kind) {
+  switch (kind) {
+    case Kind::vit:
+      return "Vision Transformer";
+    case Kind::swin:
+      return "Swin Transformer";
+    case Kind::sam:
+      return "SAM image encoder";
+  }
+  __builtin_unreachable();
+}
+
+Input input_of(Kind kind) {
+  switch (kind) {
+    case Kind::vit:
+      return {half, half, 0.9};
+    case Kind::swin:
+      return {imagenet_mean, imagenet_deviation, 0.9};
+    case Kind::sam:
+      return {imagenet_mean, imagenet_deviation, 1};
+  }
+  __builtin_unreachable();
+}
+
+}  // namespace tessera::declare

@@ -1,0 +1,301 @@
+// sam: the image encoder of Segment Anything, Kirillov et al. 2023, with keys and numbers of timm's samvit models. It
+// is the plain Vision Transformer for detection of Li et al. 2022.
+//
+// Patches stay a map. Most blocks attend within windows of it, which is filled up with zeros where they do not divide
+// it; the last of each group of blocks attends to the whole map. Scores know how many rows and columns two tokens are
+// apart. A neck of convolutions makes the embedding of the image.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "models/swin.hpp"
+
+namespace tessera::models {
+
+/// What can differ from one encoder to another. The defaults are those of SAM's ViT-B.
+struct SamSpec {
+  Extent image = 1024;
+  std::int64_t patch = 16;
+  std::int64_t channels = 3;
+  std::int64_t width = 768;       ///< of a token
+  std::int64_t heads = 12;        ///< of a block
+  int depth = 12;                 ///< blocks
+  std::int64_t mlp = 4;           ///< the MLP's hidden layer is this many times as wide as a token
+  std::int64_t window = 14;       ///< tokens down and across
+  int whole_every = 3;            ///< the last of so many blocks attends to the whole map
+  bool learned_positions = true;  ///< key pos_embed
+  std::int64_t neck = 256;        ///< channels of the embedding; 0: tokens are normalised and keep their width
+  std::int64_t classes = 0;       ///< 0: the model gives the map of the neck
+  double epsilon = 1e-6;          ///< of the blocks' norms
+
+  // What training leaves out at random; evaluation leaves out nothing.
+  double dropout = 0;            ///< of what attention and both layers of the MLP give
+  double attention_dropout = 0;  ///< of attention's probabilities
+  double drop_path = 0;          ///< of whole branches, the same share in each block
+};
+
+/// The axes of a block that attends to windows, or to the whole map.
+template <SamSpec S, bool whole>
+struct SamAxes {
+  /// Of the parts that it shares with ViT.
+  static constexpr VitSpec spec{.width = S.width,
+                                .heads = S.heads,
+                                .mlp = S.mlp,
+                                .epsilon = S.epsilon,
+                                .dropout = S.dropout,
+                                .attention_dropout = S.attention_dropout,
+                                .drop_path = S.drop_path};
+  static constexpr std::int64_t rows = S.image.height / S.patch, columns = S.image.width / S.patch;
+  static constexpr std::int64_t high = whole ? rows : S.window, wide = whole ? columns : S.window;
+
+  static constexpr auto B = axis<"B">;
+  static constexpr auto P = axis<"P", S.patch>;
+  static constexpr auto GH = axis<"GH", Constant<S.image.height>{} / P>;  // the map's height and width
+  static constexpr auto GW = axis<"GW", Constant<S.image.width>{} / P>;
+  static constexpr auto WH = axis<"WH", high>;  // a window's height and width
+  static constexpr auto WW = axis<"WW", wide>;
+  static constexpr auto UH = axis<"UH", (rows + high - 1) / high>;  // windows down and across
+  static constexpr auto UW = axis<"UW", (columns + wide - 1) / wide>;
+  static constexpr auto W = axis<"W", UH * UW>;  // windows
+  static constexpr auto N = axis<"N", WH * WW>;  // tokens of a window
+  static constexpr auto H = axis<"H", spec.heads>;
+  static constexpr auto K = axis<"K", Constant<spec.width>{} / H>;  // width of a head
+  static constexpr auto D = axis<"D", H * K>;                       // width of a token
+  static constexpr auto M = axis<"M", Constant<spec.mlp>{} * D>;    // width of the MLP's hidden layer
+
+  using Map = Tensor<B, GH, GW, D>;
+  using Windows = Tensor<B, W, N, D>;
+  using Heads = Tensor<B, W, H, N, K>;
+  using Scores = Tensor<B, W, H, N, N>;
+};
+
+namespace detail {
+
+/// x with zeros behind it along an axis, which becomes `size` long. PyTorch equivalent: torch.nn.functional.pad.
+template <int axis, class X, class Size>
+auto filled_up(const X& x, Size size) {
+  using Now = typename X::dims::template at<axis>;
+  if constexpr (Size::value.value() == Now::value.value()) {
+    return rename<axis>(x, size);
+  } else {
+    using Zeros = TensorOf<replace_axis<typename X::dims, axis, decltype(size - Now{})>>;
+    graph::Builder& r = recorder();
+    return rename<axis>(concat<axis>(x, Zeros(r.broadcast(r.constant(0), Zeros::shape.dims(), {}))), size);
+  }
+}
+
+}  // namespace detail
+
+/// Products of queries and keys, and what a query makes of how many rows and columns a key is away: Li et al. 2021
+/// (MViTv2), section 4.1. Both are one product: a key has a one for its row and a one for its column.
+template <class V>
+struct ScoresByRowsAndColumns : Part {
+  Parameter<2_c * V::WH - 1_c, V::K> rel_pos_h{constant(0)};
+  Parameter<2_c * V::WW - 1_c, V::K> rel_pos_w{constant(0)};
+  TESSERA_MEMBERS(ScoresByRowsAndColumns, rel_pos_h, rel_pos_w)
+
+  typename V::Scores forward(const typename V::Heads& q, const typename V::Heads& k) const {
+    const auto map = rearrange<"b w h (y x) k -> b w y x h k">(q, "y"_is(V::WH));
+    const auto down = einsum<"b w y x h k, i y k -> b w y x h i">(map, by_distance<V::WH>(rel_pos_h));
+    const auto across = einsum<"b w y x h k, j x k -> b w y x h j">(map, by_distance<V::WW>(rel_pos_w));
+    const auto queries = rearrange<"b w y x h k -> b w (y x) h k">(concat<-1>(map / sqrt(V::K), down, across));
+    const auto row = repeat<"y i -> (y x) i">(one_each<V::WH>(), "x"_is(V::WW));
+    const auto column = repeat<"x j -> (y x) j">(one_each<V::WW>(), "y"_is(V::WH));
+    const auto place = repeat<"n c -> b w n h c">(concat<-1>(row, column), "b"_is(V::B), "w"_is(V::W), "h"_is(V::H));
+    const auto keys = concat<-1>(rearrange<"b w h n k -> b w n h k">(k), place);
+    return einsum<"b w i h k, b w j h k -> b w h i j">(queries, keys);
+  }
+
+ private:
+  /// [G, G], 1 where both indices are the same.
+  template <auto G>
+  static auto one_each() {
+    return equal(repeat<"i -> i j">(arange<G>(), "j"_is(G)), repeat<"j -> i j">(arange<G>(), "i"_is(G)));
+  }
+};
+
+/// Attention within windows of a map, of which those at its end are filled up with zeros, or to the whole map.
+template <class V>
+struct SamAttention : Module {
+  static constexpr VitSpec S = V::spec;
+  using Map = typename V::Map;
+  using Windows = typename V::Windows;
+
+  ScoresByRowsAndColumns<V> scored;
+  WindowQkv<V> maps;
+  Linear<V::D, V::D> proj;
+  TESSERA_MEMBERS(SamAttention, scored, maps, proj)
+
+  Map forward(Map x) const {
+    const auto filled = detail::filled_up<2>(detail::filled_up<1>(x, V::UH * V::WH), V::UW * V::WW);
+    const Windows windows = rearrange<"b (u i) (v j) d -> b (u v) (i j) d">(filled, "i"_is(V::WH), "j"_is(V::WW));
+    const auto [q, k, v] = maps(windows);
+    const auto probabilities = dropout<S.attention_dropout>(softmax<-1>(scored(q, k)));
+    const auto mixed = einsum<"b w h i j, b w h j k -> b w h i k">(probabilities, v);
+    const Windows given = dropout<S.dropout>(proj(rearrange<"b w h n k -> b w n (h k)">(mixed)));
+    const auto back = rearrange<"b (u v) (i j) d -> b (u i) (v j) d">(given, "u"_is(V::UH), "v"_is(V::UW),
+                                                                      "i"_is(V::WH), "j"_is(V::WW));
+    return slice<2>(slice<1>(back, 0_c, V::GH), 0_c, V::GW);
+  }
+};
+
+/// Attention and MLP, each a branch beside its input.
+template <class V>
+struct SamBlock : Module {
+  static constexpr VitSpec S = V::spec;
+  using Map = typename V::Map;
+
+  LayerNorm<V::D> norm1{S.epsilon};
+  SamAttention<V> attn;
+  LayerNorm<V::D> norm2{S.epsilon};
+  Mlp<V> mlp;
+  TESSERA_MEMBERS(SamBlock, norm1, attn, norm2, mlp)
+
+  Map forward(Map x) const {
+    const Map y = x + drop_path<S.drop_path>(attn(norm1(x)));
+    return y + drop_path<S.drop_path>(mlp(norm2(y)));
+  }
+};
+
+/// A layer norm of each pixel's channels, of maps [B, C, y, x]. Keys: weight [C], bias [C].
+/// PyTorch equivalent: timm.layers.LayerNorm2d(C).
+template <DimExpression auto C>
+struct LayerNorm2d : Module {
+  static constexpr double epsilon = 1e-6;
+  Parameter<C> weight{constant(1)};
+  Parameter<C> bias{constant(0)};
+  TESSERA_MEMBERS(LayerNorm2d, weight, bias)
+
+  template <AnyTensor X>
+  auto forward(const X& x) const {
+    const auto pixels = rearrange<"b c y x -> b y x c">(x);
+    using Pixels = std::remove_cv_t<decltype(pixels)>;
+    const Pixels normed(recorder().layer_norm(node_of(pixels), node_of(weight), node_of(bias), {3}, epsilon));
+    return rearrange<"b y x c -> b c y x">(normed);
+  }
+};
+
+namespace detail {
+
+/// Preprocessing as that of timm's models: the mean and deviation of ImageNet, nothing cut off.
+struct SamInput {
+  static constexpr Preprocessing input{.mean = {0.485, 0.456, 0.406}, .deviation = {0.229, 0.224, 0.225}, .crop = 1};
+};
+
+/// Blocks of which the last of each `every` attends to the whole map.
+template <SamSpec S>
+struct SamBlocks {
+  static constexpr int every = S.whole_every;
+  template <int... i>
+  static InTurns<SamBlock<SamAxes<S, i == every - 1>>...> group(std::integer_sequence<int, i...>);
+  using Group = decltype(group(std::make_integer_sequence<int, every>()));
+  using type = Stack<Group, S.depth / every>;
+};
+
+}  // namespace detail
+
+namespace detail {
+
+/// What is none of a SamSpec.
+template <SamSpec S>
+struct SamSpecProblem {
+  constexpr Text operator()() const {
+    Text t;
+    const auto has = [&](std::int64_t count, const char* what, std::int64_t least = 1) {
+      if (count < least && t.size == 0)
+        t.put("SAM's image encoder has ").put(count).put(" ").put(what).put(", needs at least ").put(least);
+    };
+    has(S.patch, "pixels across a patch");
+    has(S.channels, "channels");
+    has(S.width, "numbers of a token");
+    has(S.heads, "heads");
+    has(S.depth, "blocks");
+    has(S.mlp, "times the width of a token in its MLP");
+    has(S.window, "tokens across a window");
+    has(S.whole_every, "blocks in a group");
+    has(S.neck, "channels of an embedding", 0);
+    has(S.classes, "classes", 0);
+    if (t.size == 0 && S.depth % S.whole_every) {
+      t.put(S.depth).put(" blocks are no whole number of groups of ").put(S.whole_every);
+      t.put(", the last of which attends to the whole map (did you mean .depth = ");
+      t.put((S.depth / S.whole_every + 1) * S.whole_every).put("?)");
+    }
+    if (t.size) t.put(" [sam-spec]");
+    return t;
+  }
+};
+
+}  // namespace detail
+
+/// Images [B, C, IH, IW] -> embeddings [B, E, GH, GW]; with classes, logits [B, CLASSES] of their mean. Sentence:
+/// [sam-spec].
+template <SamSpec Asked>
+struct SamEncoder : Module, std::conditional_t<Asked.classes != 0, detail::SwinRecipe, detail::SamInput> {
+  static constexpr SamSpec S = checked<detail::SamSpecProblem<Asked>, Asked, SamSpec{}>;
+  using V = SamAxes<S, true>;
+  static constexpr auto B = V::B;
+  static constexpr auto C = axis<"C", S.channels>;
+  static constexpr auto IH = axis<"IH", V::GH * V::P>;
+  static constexpr auto IW = axis<"IW", V::GW * V::P>;
+  static constexpr auto D = V::D;
+  static constexpr auto E = [] {
+    if constexpr (S.neck > 0)
+      return axis<"E", S.neck>;
+    else
+      return V::D;
+  }();
+  static constexpr auto CLASSES = axis < "CLASSES", S.classes ? S.classes : 1 > ;
+
+  struct PatchEmbedding : Module {
+    PatchConvolution<C, D, V::P, V::P> proj;
+    TESSERA_MEMBERS(PatchEmbedding, proj)
+
+    typename V::Map forward(Tensor<B, C, IH, IW> images) const {
+      return rearrange<"b (y x) d -> b y x d">(proj(images), "y"_is(V::GH));
+    }
+  };
+
+  /// A learned vector for each place of the map.
+  struct LearnedPositions : Part {
+    Parameter<1_c, V::GH, V::GW, D> pos_embed{normal(0, 0.02)};
+    TESSERA_MEMBERS(LearnedPositions, pos_embed)
+
+    typename V::Map forward(typename V::Map x) const { return x + expand_as(pos_embed, x); }
+  };
+
+  /// timm's key.
+  struct Head : Module {
+    Linear<E, CLASSES> fc;
+    TESSERA_MEMBERS(Head, fc)
+
+    Tensor<B, CLASSES> forward(Tensor<B, E> x) const { return fc(x); }
+  };
+
+  PatchEmbedding patch_embed;
+  If<S.learned_positions, LearnedPositions> positions;
+  typename detail::SamBlocks<S>::type blocks;
+  std::conditional_t<(S.neck > 0),
+                     Sequential<Conv2dWithoutBias<D, E, 1_c, 1_c>, LayerNorm2d<E>,
+                                Conv2dWithoutBias<E, E, 3_c, 3_c, Convolution{.padding = 1}>, LayerNorm2d<E>>,
+                     LayerNorm2d<D>>
+      neck;
+  If<S.classes != 0, Head> head;
+  TESSERA_MEMBERS(SamEncoder, patch_embed, positions, blocks, neck, head)
+
+  auto forward(Tensor<B, C, IH, IW> images) const {
+    const typename V::Map map = blocks(positions(patch_embed(images)));
+    const Tensor<B, E, V::GH, V::GW> embedding = neck(rearrange<"b y x d -> b d y x">(map));
+    if constexpr (S.classes != 0)
+      return head(mean<2>(rearrange<"b e y x -> b e (y x)">(embedding)));
+    else
+      return embedding;
+  }
+};
+
+using SamBase = SamEncoder<{}>;
+using SamLarge = SamEncoder<{.width = 1024, .heads = 16, .depth = 24, .whole_every = 6}>;
+using SamHuge = SamEncoder<{.width = 1280, .heads = 16, .depth = 32, .whole_every = 8}>;
+
+}  // namespace tessera::models
