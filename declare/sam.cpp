@@ -54,7 +54,7 @@ Sides find_map(Findings& f) {
   if (f.image != Sides{1024, 1024})
     f.field("image",
             f.image[0] == f.image[1] ? std::to_string(f.image[0]) : text("{", f.image[0], ", ", f.image[1], "}"));
-  if (f.has("pos_embed"))
+  if (f.has("pos_embed") || !f.checkpoint.keys.are_timms())
     f.expect("pos_embed", {1, map[0], map[1], f.width});
   else
     f.field("learned_positions", "false");
@@ -109,7 +109,7 @@ void find_blocks(Findings& f) {
 
 /// Gives the channels of the map.
 std::int64_t find_neck(Findings& f) {
-  if (!f.checkpoint.has_any("neck.0.")) {
+  if (f.has("neck.weight")) {
     f.norm("neck", f.width);
     f.field("neck", "0");
     return f.width;

@@ -205,7 +205,7 @@ struct SamSpecProblem {
     Text t;
     const auto has = [&](std::int64_t count, const char* what, std::int64_t least = 1) {
       if (count < least && t.size == 0)
-        t.put("SAM's image encoder has ").put(count).put(" ").put(what).put(", needs at least ").put(least);
+        t.put("a SAM image encoder has ").put(count).put(" ").put(what).put(", needs at least ").put(least);
     };
     has(S.patch, "pixels across a patch");
     has(S.channels, "channels");
@@ -218,8 +218,8 @@ struct SamSpecProblem {
     has(S.neck, "channels of an embedding", 0);
     has(S.classes, "classes", 0);
     if (t.size == 0 && S.depth % S.whole_every) {
-      t.put(S.depth).put(" blocks are no whole number of groups of ").put(S.whole_every);
-      t.put(", the last of which attends to the whole map (did you mean .depth = ");
+      t.put(S.depth).put(" blocks make no whole groups of ").put(S.whole_every);
+      t.put(", whose last block attends to the whole map (did you mean .depth = ");
       t.put((S.depth / S.whole_every + 1) * S.whole_every).put("?)");
     }
     if (t.size) t.put(" [sam-spec]");

@@ -59,6 +59,11 @@ class Emitter : Values {
   // Sums over chunks of the batch: split_k.cpp
   /// begin and end of the chunk's images, chunk being the block's z.
   void declare_chunk(tree::Block& b) const;
+  /// Of split-K partials of several GEMMs the third axis of the grid counts the GEMMs of a chunk before the next
+  /// chunk's.
+  tree::Expr chunk_of_cta() const;
+  /// The GEMM that the CTA belongs to, where there are several.
+  void declare_group(tree::Block& b, const FlatIndex& group) const;
   /// An element of the partial sums, which lie as the points of reduce_partials, those of one step behind those of
   /// another.
   tree::Expr partial(std::size_t step = 0);

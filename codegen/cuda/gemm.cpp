@@ -53,7 +53,7 @@ Emitted Emitter::gemm(const Launch& l) {
                   depth = fuse(l.depth, "depth");
   Block b;
   if (chunk) declare_chunk(b);
-  if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
+  declare_group(b, group);
   stand(group);
   Block functions;
   auto factor = [&](const std::string& which, ExprId value, const FlatIndex& across) {
@@ -162,12 +162,12 @@ Emitted Emitter::gemm_by_wgmma(const Launch& l) {
     auto bound = [&](Expr chunk) {
       return binary("/", binary("*", std::move(chunk), name("steps")), integer(l.split_k)) * 64;
     };
-    b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
+    b.push_back(tree::declare("const int", "chunk", chunk_of_cta()));
     b.push_back(tree::declare("const int", "steps", binary("/", to + integer(63), integer(64))));
     from = bound(name("chunk"));
     to = bound(name("chunk") + integer(1));
   }
-  if (!group.axes.empty()) b.push_back(tree::declare("const int", group.variable, call("block_z", {})));
+  declare_group(b, group);
   tree::Statement store = store_of_product(row, column, chunk, tile.unit, axis_of_pairs(l) >= 0);
   leave();
   Block declared = declare_needed(group);

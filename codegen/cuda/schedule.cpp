@@ -530,13 +530,14 @@ Launch Scheduler::of_gemm(const Operands& f, bool partials) {
   if (partials && tensor_cores) {
     const std::optional<TensorMap> a = map_of(f.a, f.rows, f.groups, f.depth);
     const bool by_maps = a && map_of(f.b, f.columns, f.groups, f.depth);
-    products.sums_rows = by_maps && !a->k_major && reduction_behind(plan, number_, f.a) >= 0;
+    products.sums_rows =
+        by_maps && points(f.groups).fixed == 1 && !a->k_major && reduction_behind(plan, number_, f.a) >= 0;
     split_k_ = choose_split_k(products, by_maps, wanted_tile(""), wanted_tile("wgmma:"));
     l.split_k = split_k_;
   }
   if (partials) {
     products.depth = ceiling(products.depth, split_k_);
-    products.count = split_k_;
+    products.count *= split_k_;
   }
   const CtaTile chosen = choose_tile(plan.program.precision, products, wanted_tile(""));
   tile(l, chosen, products);
@@ -555,7 +556,7 @@ void Scheduler::tile(Launch& l, const CtaTile& chosen, const GemmSizes& products
   // A cluster lies along x, whatever the CTAs in it stand for.
   l.grid[0] = {row_count, chosen.rows / chosen.across()};
   l.grid[1] = {column_count, std::int64_t{chosen.columns} * chosen.across()};
-  l.grid[2] = {l.partials ? Extent{split_k_, 0} : group_count};
+  l.grid[2] = {l.partials ? Extent{split_k_ * group_count.fixed, 0} : group_count};
   if (!column_count.known()) limit(l, ceiling(column_count.per_batch, chosen.columns) + 1);
   if (!group_count.known()) limit(l, group_count.per_batch);
 }

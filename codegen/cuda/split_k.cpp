@@ -10,11 +10,23 @@ using tree::Expr;
 using tree::integer;
 using tree::name;
 
+Expr Emitter::chunk_of_cta() const {
+  const std::int64_t groups = points(launch_->groups).fixed;
+  return groups == 1 ? call("block_z", {}) : binary("/", call("block_z", {}), integer(groups));
+}
+
+void Emitter::declare_group(Block& b, const FlatIndex& group) const {
+  if (group.axes.empty()) return;
+  const Expr z = call("block_z", {});
+  b.push_back(tree::declare("const int", group.variable,
+                            launch_->partials ? binary("%", z, integer(points(group.axes).fixed)) : z));
+}
+
 void Emitter::declare_chunk(Block& b) const {
   auto bound = [&](Expr chunk) {
     return binary("/", binary("*", std::move(chunk), name("batch")), integer(launch_->split_k));
   };
-  b.push_back(tree::declare("const int", "chunk", call("block_z", {})));
+  b.push_back(tree::declare("const int", "chunk", chunk_of_cta()));
   b.push_back(tree::declare("const int", "begin", bound(name("chunk"))));
   b.push_back(tree::declare("const int", "end", bound(name("chunk") + integer(1))));
 }

@@ -204,13 +204,13 @@ int choose_split_k(const GemmSizes& whole, bool wgmma, const std::string& wanted
   double least = 0;
   for (int chunks = 1; chunks <= batch_chunks; ++chunks) {
     GemmSizes p = whole;
-    p.count = chunks;
+    p.count = whole.count * chunks;
     p.depth = ceiling(whole.depth, chunks);
     const CtaTile tile = choose_tile(Precision::bf16, p, wanted);
     double time = tensor_cycles(tile, p, of_mma);
     if (wgmma)
       if (const auto faster = choose_wgmma_tile(p, tile, wanted_of_wgmma)) time = tensor_cycles(*faster, p, of_wgmma);
-    time += 4.0 * static_cast<double>(p.rows * p.columns * (chunks + 1)) / of_memory;
+    time += 4.0 * static_cast<double>(whole.count * p.rows * p.columns * (chunks + 1)) / of_memory;
     if (best == 0 || time < least) {
       best = chunks;
       least = time;

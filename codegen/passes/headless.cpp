@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <array>
 #include <range/v3/algorithm/any_of.hpp>
 #include <utility>
 
@@ -80,6 +81,24 @@ NodeId tokens_of(const Graph& g) {
   return tokens;
 }
 
+/// Whether the outputs are a feature map [B, C, y, x], made of one [B, y, x, D] that a stack of blocks gives.
+bool gives_map(const Graph& g) {
+  const std::vector<Dim>& outputs = g[outputs_of(g)].shape;
+  return outputs.size() == 4 && ranges::any_of(g.nodes, [&](const Node& n) {
+           return n.op == Op::carry_out && n.shape.size() == 4 && grows(n) && n.shape[1] == outputs[2] &&
+                  n.shape[2] == outputs[3];
+         });
+}
+
+/// A feature map [B, C, y, x] as tokens [B, y x, C], and as those of one layer, [B, 1, y x, C].
+std::array<NodeId, 2> tokens_of_map(Graph& g, NodeId map) {
+  const std::vector<Dim> s = g[map].shape;
+  const std::vector<std::vector<int>> each{{0}, {1}, {2}, {3}};
+  graph::Builder b(g);
+  return {b.rearrange(map, {s, each, {{0}, {2, 3}, {1}}}, {s[0], s[2] * s[3], s[1]}),
+          b.rearrange(map, {s, each, {{0}, {}, {2, 3}, {1}}}, {s[0], Dim::constant(1), s[2] * s[3], s[1]})};
+}
+
 /// The softmax of a learned query, whose probabilities weigh what follows the stack; none where there is none.
 NodeId pooling_of(const Graph& g, NodeId tokens) {
   for (std::size_t i = at(tokens) + 1; tokens != graph::none && i < g.nodes.size(); ++i) {
@@ -104,6 +123,7 @@ bool embeds(const Graph& declared) {
   if (has_loss(declared) || outputs == graph::none || !grows(declared[outputs])) return false;
   const std::vector<Dim>& shape = declared[outputs].shape;
   if (shape.size() != 4) return shape.size() == 2;
+  if (gives_map(declared)) return true;
   const NodeId tokens = tokens_of(declared);
   return tokens != graph::none && declared[tokens].shape[1] == shape[2] && declared[tokens].shape[2] == shape[3];
 }
@@ -111,8 +131,15 @@ bool embeds(const Graph& declared) {
 Graph embedding(const Graph& declared) {
   Graph g = declared;
   NodeId features = read_by_head(g);
-  if (features == graph::none) features = outputs_of(g);
-  const NodeId tokens = tokens_of(declared);
+  NodeId tokens = tokens_of(declared);
+  if (features == graph::none) {
+    features = outputs_of(g);
+    if (gives_map(declared)) {
+      const auto [all, of_one_layer] = tokens_of_map(g, features);
+      tokens = all;
+      features = of_one_layer;
+    }
+  }
   g.outputs = {{Output::Kind::value, "features", features, graph::none}};
   if (tokens != graph::none) g.outputs.push_back({Output::Kind::value, "tokens", tokens, graph::none});
   if (const NodeId pooling = pooling_of(declared, tokens); pooling != graph::none)

@@ -223,6 +223,13 @@ TEST_F(DslOps, RelativePositionBiasesWithAndWithoutRowsForTheClassToken) {
   check(softmax<2>(scores + among * all) * row);
 }
 
+TEST_F(DslOps, RowsOfATableByDistance) {
+  const auto queries = parameter<Tensor<H, T, D>>();
+  const auto scores = einsum<"h i d, j i d -> h i j">(queries, by_distance<T>(parameter<Tensor<7_c, D>>()));
+  const auto of_one = einsum<"h i d, x y d -> h i">(queries, by_distance<1_c>(parameter<Tensor<1_c, D>>()));
+  check(einsum<"h i j, h i -> h i j">(softmax<2>(scores), of_one));
+}
+
 TEST_F(DslOps, MaskedAttention) {
   const auto q = parameter<Tensor<H, T, D>>();
   const auto k = parameter<Tensor<H, S, D>>();

@@ -4,6 +4,7 @@
 #include "models/beit.hpp"
 #include "models/cait.hpp"
 #include "models/eva.hpp"
+#include "models/sam.hpp"
 #include "models/swin_v2.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
@@ -117,6 +118,18 @@ using ToySwinV2 = SwinV2<{.image = {24, 16},
                           .classes = 10,
                           .position_mlp = 16,
                           .pretrained_windows = {3, 0}}>;
+
+/// Windows of a map that are filled up below it, the whole map, and a neck.
+using ToySam = SamEncoder<{.image = {24, 16},
+                           .patch = 4,
+                           .width = 16,
+                           .heads = 2,
+                           .depth = 4,
+                           .mlp = 2,
+                           .window = 4,
+                           .whole_every = 2,
+                           .neck = 8,
+                           .classes = 10}>;
 
 using ToyDifferential = Vit<toy_variant, DifferentialParallelBlock>;
 using ToyParallel = Vit<toy_variant, ParallelScalingBlock>;

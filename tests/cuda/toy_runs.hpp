@@ -33,6 +33,8 @@
 #include "toy_relative_cuda.h"
 #include "toy_relative_mlp_cuda.h"
 #include "toy_rope_cuda.h"
+#include "toy_sam_bf16_cuda.h"
+#include "toy_sam_cuda.h"
 #include "toy_self_attention_bf16_cuda.h"
 #include "toy_self_attention_cuda.h"
 #include "toy_swin_bf16_cuda.h"
@@ -67,6 +69,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
             TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
+            TESSERA_TOY_MODEL(toy_sam, TOY_SAM),
             TESSERA_TOY_MODEL(toy_swin, TOY_SWIN),
             TESSERA_TOY_MODEL(toy_swin_v2, TOY_SWIN_V2),
             TESSERA_TOY_MODEL(toy_differential, TOY_DIFFERENTIAL),
@@ -86,6 +89,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL_BF16(toy_mixed_rope, TOY_MIXED_ROPE),
             TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
+            TESSERA_TOY_MODEL_BF16(toy_sam, TOY_SAM),
             TESSERA_TOY_MODEL_BF16(toy_swin, TOY_SWIN),
             TESSERA_TOY_MODEL_BF16(toy_swin_v2, TOY_SWIN_V2),
             TESSERA_TOY_MODEL_BF16(toy_differential, TOY_DIFFERENTIAL),

@@ -98,6 +98,16 @@ def swins_v2():
     return of_hugging_face(model, "logits")
 
 
+def sams():
+    """A map of 4 x 4, whose windows of 3 x 3 are filled up; prompts and masks, which no image needs, are as small as can be."""
+    vision = dict(hidden_size=4, num_hidden_layers=2, num_attention_heads=2, image_size=8, patch_size=2, window_size=3,
+                  global_attn_indexes=[1], output_channels=4, mlp_dim=8)
+    prompts = dict(hidden_size=8, image_embedding_size=4, image_size=8, patch_size=2, mask_input_channels=4)
+    masks = dict(hidden_size=8, mlp_dim=4, num_hidden_layers=1, num_attention_heads=1, iou_head_depth=2, iou_head_hidden_dim=4)
+    model = hf.SamModel(hf.SamConfig(vision_config=vision, prompt_encoder_config=prompts, mask_decoder_config=masks))
+    return model, lambda x: model.vision_encoder(x).last_hidden_state, None
+
+
 def siglips_with_classes():
     vision = dict(SMALL, model_type="siglip_vision_model")
     config = hf.SiglipConfig(vision_config=vision, text_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
@@ -133,6 +143,7 @@ MODELS = {
     "hf_swin": lambda: swins(hf.SwinForImageClassification, "logits", num_labels=10),
     "hf_swin_model": lambda: swins(hf.SwinModel, "pooler_output"),
     "hf_swin_v2": swins_v2,
+    "hf_sam": sams,
     "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
@@ -141,7 +152,7 @@ STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
               "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model",
-              "hf_swin_v2")
+              "hf_swin_v2", "hf_sam")
 
 
 def golden(out, name):

@@ -35,7 +35,8 @@ torch.set_num_threads(1)
 # two middle blocks.
 SHARED = {"depth": 4, "num_kv_heads": (2, 1, 1, 2), "mlp_ratio": 1}
 BESIDES = {"vit_so400m_patch14_siglip_384": {"img_size": (28, 19)}, "vit_base_patch16_sapiens2": {"num_kv_heads": 2},
-           "cait_m36_384": {"mlp_ratio": 1}, **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
+           "cait_m36_384": {"mlp_ratio": 1, "mlp_ratio_token_only": 1}, "vit_base_patch16_18x2_224": {"mlp_ratio": 1},
+           **{f"vit_{size}_patch16_sapiens2": SHARED for size in ("large", "huge", "giant", "5b")}}
 
 
 # The first that an architecture's constructor takes.

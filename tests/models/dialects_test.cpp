@@ -18,6 +18,7 @@
 #include "tests/models/declared/hf_ijepa.hpp"
 #include "tests/models/declared/hf_mae.hpp"
 #include "tests/models/declared/hf_msn.hpp"
+#include "tests/models/declared/hf_sam.hpp"
 #include "tests/models/declared/hf_siglip.hpp"
 #include "tests/models/declared/hf_siglip_classes.hpp"
 #include "tests/models/declared/hf_swin.hpp"
@@ -75,6 +76,7 @@ DIALECT(hf_dinov3_gated, HfDinov3Gated)
 DIALECT(hf_ijepa, HfIjepa)
 DIALECT(hf_mae, HfMae)
 DIALECT(hf_msn, HfMsn)
+DIALECT(hf_sam, HfSam)
 DIALECT(hf_swin, HfSwin)
 DIALECT(hf_swin_model, HfSwinModel)
 DIALECT(hf_swin_v2, HfSwinV2)

@@ -1,7 +1,8 @@
-// timm's beit, vision_transformer_relpos, swin_transformer and swin_transformer_v2. Declared as `tessera declare`
-// writes it (tests/declare).
+// timm's beit, vision_transformer_relpos, swin_transformer, swin_transformer_v2 and vision_transformer_sam. Declared as
+// `tessera declare` writes it (tests/declare).
 #include "tests/models/declared/beit_base_patch16_224.hpp"
 #include "tests/models/declared/beit_large_patch16_224.hpp"
+#include "tests/models/declared/samvit_base_patch16.hpp"
 #include "tests/models/declared/swin_tiny_patch4_window7_224.hpp"
 #include "tests/models/declared/swinv2_base_window12to16_192to256.hpp"
 #include "tests/models/declared/test_vit_relpos.hpp"
@@ -23,6 +24,7 @@ std::vector<TimmModel> timm_relative_models() {
       TIMM(vit_srelpos_medium_patch16_224, VitSrelposMediumPatch16224),
       TIMM(beit_large_patch16_224, BeitLargePatch16224),
       TIMM(beit_base_patch16_224, BeitBasePatch16224),
+      TIMM(samvit_base_patch16, SamvitBasePatch16),
       TIMM(swin_tiny_patch4_window7_224, SwinTinyPatch4Window7224),
       TIMM(swinv2_base_window12to16_192to256, Swinv2BaseWindow12to16192to256),
       TIMM(test_vit_relpos, TestVitRelpos),

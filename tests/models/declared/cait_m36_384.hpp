@@ -11,6 +11,7 @@ using CaitM36384 = Cait<{
     .width = 24,
     .heads = 2,
     .depth = 2,
+    .mlp = 1,
     .classes = 10,
     .class_token = false,
     .layer_scale = 1e-06}>;

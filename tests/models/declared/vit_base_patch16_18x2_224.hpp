@@ -14,6 +14,7 @@ using VitBasePatch1618x2224 = Vit<{
     .width = 24,
     .heads = 2,
     .depth = 2,
+    .mlp = 1,
     .classes = 10,
     .layer_scale = 1e-05}, VitBasePatch1618x2224Block>;
 
