@@ -67,10 +67,11 @@ WORKS = {
     "gemm of vit_base, 197 rows": Work("base_gemms", 1),
     "gemm of vit_base, 1576 rows": Work("base_gemms", 8),
 }
-# Of timm's names, as `tessera declare` declares them: twelve whose blocks, positions or pooling differ.
+# Of timm's names, as `tessera declare` declares them: thirteen whose blocks, positions or pooling differ.
 TIMM = ("vit_tiny_patch16_224", "deit3_small_patch16_224", "vit_base_patch16_clip_224", "vit_base_patch16_siglip_224",
         "vit_small_patch14_reg4_dinov2", "vit_small_patch16_dinov3", "eva02_small_patch14_224", "beit_base_patch16_224",
-        "vit_relpos_small_patch16_224", "cait_xxs24_224", "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256")
+        "vit_relpos_small_patch16_224", "cait_xxs24_224", "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256",
+        "samvit_base_patch16_224")
 WORKS |= {f"timm {name}": Work(f"timm_{name}", 1) for name in TIMM}
 IMAGES = {"vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28)}  # all others are of 3 channels, see image_shape
 # In and out of the four linear maps of a block: queries, keys and values; attention's output; the MLP.
