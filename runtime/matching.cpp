@@ -132,14 +132,26 @@ Matching::Fit Matching::fit(const tessera_parameter& parameter, const std::strin
   Fit fit;
   const Shape needed = shape_of(parameter);
   fit.counts = parameter.rank == 0 && (tensor.dtype == "I64" || tensor.dtype == "I32" || tensor.dtype == "U8");
-  fit.relative = is_relative_table(key, tensor.shape, needed);
+  fit.table = is_position_table(key, tensor.shape, needed)   ? Table::tokens
+              : is_relative_table(key, tensor.shape, needed) ? Table::ways
+              : is_position_map(key, tensor.shape, needed)   ? Table::map
+              : is_distance_table(key, tensor.shape, needed) ? Table::distances
+                                                             : Table::none;
   const std::optional<Grid> grid = grid_of(file_);
-  fit.other_grid = allowance_.resample && (fit.relative || is_position_table(key, tensor.shape, needed)) &&
-                   (tensor.shape != needed || grid.value_or(model_.patches) != model_.patches);
-  const std::size_t tokens = needed.size() < 2 ? 0 : needed.size() - 2;
-  if (fit.other_grid)
-    fit.how =
-        (fit.relative ? relative_resampling : resampling)(tensor.shape[tokens], needed[tokens], model_.patches, grid);
+  const bool told = fit.table == Table::tokens || fit.table == Table::ways;  // of these, shapes do not tell the grid
+  fit.other_grid = allowance_.resample && fit.table != Table::none &&
+                   (tensor.shape != needed || (told && grid.value_or(model_.patches) != model_.patches));
+  if (!fit.other_grid) {
+    // It is as it has to be, or is none that could be.
+  } else if (fit.table == Table::map) {
+    fit.how = Resampling{0, {tensor.shape[1], tensor.shape[2]}, {needed[1], needed[2]}};
+  } else if (fit.table == Table::distances) {
+    fit.how = Resampling{0, {tensor.shape[0], 1}, {needed[0], 1}};
+  } else {
+    const std::size_t tokens = needed.size() - 2;
+    fit.how = (fit.table == Table::ways ? relative_resampling : resampling)(tensor.shape[tokens], needed[tokens],
+                                                                            model_.patches, grid);
+  }
   fit.as_it_is = tensor.is_real() && tensor.shape == needed && !fit.how;
   return fit;
 }
@@ -150,16 +162,16 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
     differ_.push_back(text(printable(key), " ", how...));
     keys_.push_back(key);
   };
-  const auto [counts, relative, other_grid, how, as_it_is] = fit(parameter, key, tensor);
+  const auto [counts, other_grid, table, how, as_it_is] = fit(parameter, key, tensor);
   if (!tensor.is_real() && !counts) return differs("holds ", tensor.dtype, ", where F32, F16, BF16 or F64 is needed");
   const Shape needed = shape_of(parameter);
   if (tensor.shape != needed && !how) {
     const bool turned = std::ranges::equal(tensor.shape, Shape(needed.rbegin(), needed.rend()));
     return differs("is ", named(tensor.shape, names_of(parameter.named_shape), turned), ", where ",
                    parameter.named_shape, " is needed",
-                   !other_grid ? guess(tensor.shape, needed)
-                   : relative  ? " (no grid of patches has so many distances)"
-                               : " (no grid of patches has so many tokens)");
+                   !other_grid            ? guess(tensor.shape, needed)
+                   : table == Table::ways ? " (no grid of patches has so many distances)"
+                                          : " (no grid of patches has so many tokens)");
   }
   std::vector<float> values;
   if (counts)
@@ -171,7 +183,11 @@ void Matching::compare(const tessera_parameter& parameter, const std::string& ke
     const double exact = tensor.doubles()[static_cast<std::size_t>(wrong - values.begin())];
     return differs("holds ", exact, std::isfinite(exact) ? ", too large for F32" : ", which is no finite number");
   }
-  if (how) {
+  if (how && table == Table::distances) {
+    values = resample_distances(values, how->from.rows, how->to.rows);
+    notes_.push_back(text(key, " is resampled (linear) from ", how->from.rows, " to ", how->to.rows, " distances"));
+  } else if (how) {
+    const bool relative = table == Table::ways;
     values = (relative ? resample_relative : resample)(values, *how);
     const auto kept = [&](const char* where) {
       return how->kept ? text(", ", how->kept, how->kept == 1 ? " row " : " rows ", where, " kept") : "";

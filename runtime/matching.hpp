@@ -44,9 +44,12 @@ class Matching {
 
  private:
   bool skipped(const std::string& key);
+  /// Of positions, which another grid of patches has other numbers of: positions.hpp.
+  enum class Table : std::uint8_t { none, tokens, map, ways, distances };
   /// What a tensor may become a parameter as.
   struct Fit {
-    bool counts = false, relative = false, other_grid = false;
+    bool counts = false, other_grid = false;
+    Table table = Table::none;
     std::optional<Resampling> how;  ///< of a position table of another grid
     bool as_it_is = false;          ///< but for its type
   };

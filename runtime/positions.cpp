@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <numeric>
 
 #include "runtime/error.hpp"
@@ -87,6 +88,19 @@ std::vector<Share> distance_shares(std::int64_t from, std::int64_t to) {
   return all;
 }
 
+/// The same of places between which numbers are linear, and outside of which they are those of the border.
+std::vector<Share> linear_shares(std::int64_t from, std::int64_t to) {
+  std::vector<Share> all;
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double center = (static_cast<double>(i) + 0.5) * static_cast<double>(from) / static_cast<double>(to) - 0.5;
+    const double place = std::clamp(center, 0.0, static_cast<double>(from - 1));
+    const auto left = std::min(static_cast<std::int64_t>(place), std::max<std::int64_t>(from - 2, 0));
+    const double right = place - static_cast<double>(left);
+    all.push_back(from == 1 ? Share{0, {1}} : Share{left, {1 - right, right}});
+  }
+  return all;
+}
+
 /// A grid of `width` numbers a place: first along its rows, then down its columns, as PyTorch does.
 std::vector<float> resampled(std::span<const float> grid, std::int64_t columns, std::size_t width,
                              const std::vector<Share>& down, const std::vector<Share>& across) {
@@ -114,17 +128,23 @@ std::vector<float> resampled(std::span<const float> grid, std::int64_t columns, 
   return result;
 }
 
+bool ends_in_one_of(const std::string& key, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(names, [&](const std::string& name) { return key == name || key.ends_with("." + name); });
+}
+
+bool names_positions(const std::string& key) {
+  return ends_in_one_of(key, {"pos_embed", "pos_embedding", "position_embeddings", "positional_embedding"});
+}
+
 /// 2 rows - 1 by 2 columns - 1.
 Grid ways(const Grid& grid) { return {2 * grid.rows - 1, 2 * grid.columns - 1}; }
 
 }  // namespace
 
 bool is_position_table(const std::string& key, const Shape& found, const Shape& needed) {
-  const bool named = std::ranges::any_of(
-      std::vector<std::string>{"pos_embed", "pos_embedding", "position_embeddings", "positional_embedding"},
-      [&](const std::string& name) { return key == name || key.ends_with("." + name); });
   const std::size_t rank = needed.size();
-  if (!named || found.size() != rank || rank < 2 || rank > 3 || (rank == 3 && needed[0] != 1)) return false;
+  if (!names_positions(key) || found.size() != rank || rank < 2 || rank > 3 || (rank == 3 && needed[0] != 1))
+    return false;
   Shape same = found;
   same[rank - 2] = needed[rank - 2];
   return same == needed;
@@ -207,6 +227,20 @@ std::vector<float> resample_relative(std::span<const float> table, const Resampl
                                         distance_shares(from.rows, to.rows), distance_shares(from.columns, to.columns));
   result.insert(result.end(), table.begin() + static_cast<std::ptrdiff_t>(all * width), table.end());
   return result;
+}
+
+bool is_position_map(const std::string& key, const Shape& found, const Shape& needed) {
+  if (!names_positions(key) || found.size() != 4 || needed.size() != 4) return false;
+  return found[0] == 1 && needed[0] == 1 && found[1] > 0 && found[2] > 0 && found[3] == needed[3];
+}
+
+bool is_distance_table(const std::string& key, const Shape& found, const Shape& needed) {
+  if (!ends_in_one_of(key, {"rel_pos_h", "rel_pos_w"}) || found.size() != 2 || needed.size() != 2) return false;
+  return found[0] > 0 && found[0] % 2 == 1 && found[1] == needed[1];
+}
+
+std::vector<float> resample_distances(std::span<const float> table, std::int64_t found, std::int64_t needed) {
+  return resampled(table, 1, table.size() / static_cast<std::size_t>(found), linear_shares(found, needed), {{0, {1}}});
 }
 
 }  // namespace tessera::runtime

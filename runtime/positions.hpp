@@ -56,4 +56,16 @@ std::optional<Resampling> relative_resampling(std::int64_t found, std::int64_t n
 /// linear. The kept rows stay. Source: timm, resize_rel_pos_bias_table, after Bao et al. 2022 (BEiT).
 std::vector<float> resample_relative(std::span<const float> table, const Resampling& how);
 
+/// Whether a parameter is a map of learned positions, if perhaps of another grid: its key is that of a table of
+/// positions, and its shape [1, rows, columns, D] differs in rows and columns at most. It is resampled as a table is.
+bool is_position_map(const std::string& key, const Shape& found, const Shape& needed);
+
+/// Whether a parameter is a table by distance along one axis, if perhaps of fewer or more rows or columns of patches:
+/// its key ends in "rel_pos_h" or "rel_pos_w", and its shape [2 n - 1, K] differs in n at most.
+bool is_distance_table(const std::string& key, const Shape& found, const Shape& needed);
+
+/// The table [needed, K] of `table` [found, K], linear between its rows. Source: Segment Anything, get_rel_pos.
+/// PyTorch equivalent: F.interpolate(table.T[None], size=needed, mode="linear")[0].T
+std::vector<float> resample_distances(std::span<const float> table, std::int64_t found, std::int64_t needed);
+
 }  // namespace tessera::runtime

@@ -5,6 +5,8 @@ before, "<case>.from" [rows, D], and after, "<case>.to", as timm's resample_abs_
 F.interpolate(mode="bicubic", antialias=True) of the others.
 OUT_DIR/positions/relative.safetensors: the same of tables of relative position biases, as timm's
 resize_rel_pos_bias_table makes them; there the kept rows stand behind.
+OUT_DIR/positions/distances.safetensors: for each case "N.M" the table of distances along N rows of patches, "<case>.from"
+[2 N - 1, K], and along M, "<case>.to" [2 M - 1, K], of which timm's get_rel_pos (vision_transformer_sam) takes its rows.
 """
 import os
 import sys
@@ -13,11 +15,14 @@ import torch
 import torch.nn.functional as F
 from make_golden import save
 from timm.layers import resize_rel_pos_bias_table
+from timm.models.vision_transformer_sam import get_rel_pos
 
 CASES = [(1, (7, 7), (12, 12)), (1, (12, 12), (7, 7)), (0, (4, 4), (16, 16)), (5, (14, 14), (6, 6)), (1, (3, 6), (5, 10)),
          (0, (8, 4), (4, 2)), (2, (1, 1), (3, 3)), (1, (5, 5), (1, 1))]
 RELATIVE = [(3, (7, 7), (12, 12)), (3, (12, 12), (7, 7)), (0, (4, 4), (16, 16)), (3, (7, 7), (7, 10)), (3, (3, 6), (5, 4)),
             (3, (4, 4), (5, 5)), (0, (8, 4), (4, 2)), (3, (5, 5), (1, 1))]
+
+DISTANCES = [(4, 8), (8, 4), (1, 3), (7, 2), (14, 20), (3, 1)]
 
 
 def main(out):
@@ -40,6 +45,13 @@ def main(out):
         tensors[case + ".from"] = table
         tensors[case + ".to"] = resize_rel_pos_bias_table(table, new, (needed, 3), old)
     save(os.path.join(out, "positions", "relative.safetensors"), tensors)
+    tensors = {}
+    for old, new in DISTANCES:
+        table = torch.randn(2 * old - 1, 3, generator=gen)
+        square = get_rel_pos(new, new, table)  # [queries, keys, 3]: the last key's column, then the first one's
+        tensors[f"{old}.{new}.from"] = table
+        tensors[f"{old}.{new}.to"] = torch.cat([square[:, -1], square[1:, 0]])
+    save(os.path.join(out, "positions", "distances.safetensors"), tensors)
 
 
 main(sys.argv[1])

@@ -41,6 +41,34 @@ TEST(Positions, OfRelativeBiasesAreResampledAsTimmDoes) {
   expect_resampled("relative.safetensors", 1e-5, resample_relative);
 }
 
+TEST(Positions, OfDistancesAreResampledAsTimmDoes) {
+  const Safetensors golden = read_safetensors(std::filesystem::path(paths::golden) / "positions/distances.safetensors");
+  int cases = 0;
+  for (const auto& [name, tensor] : golden.tensors) {
+    if (!name.ends_with(".from")) continue;
+    ++cases;
+    const Tensor& to = golden.at(name.substr(0, name.size() - 5) + ".to");
+    const std::vector<float> got = resample_distances(tensor.floats(), tensor.shape[0], to.shape[0]),
+                             want = to.floats();
+    ASSERT_EQ(got.size(), want.size()) << name;
+    for (std::size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(got[i], want[i], 1e-5) << name << " at " << i;
+  }
+  EXPECT_EQ(cases, 6);
+}
+
+TEST(Positions, OfAMapAndOfDistancesAreToldByKeyAndShape) {
+  EXPECT_TRUE(is_position_map("pos_embed", {1, 64, 64, 768}, {1, 32, 48, 768}));
+  EXPECT_FALSE(is_position_map("pos_embed", {1, 64, 64, 768}, {1, 32, 48, 384})) << "the width differs";
+  EXPECT_FALSE(is_position_map("pos_embed", {1, 4096, 768}, {1, 32, 48, 768})) << "the rank differs";
+  EXPECT_FALSE(is_position_map("pos_embed", {1, 0, 64, 768}, {1, 32, 48, 768}));
+  EXPECT_FALSE(is_position_map("neck.0.weight", {1, 64, 64, 768}, {1, 32, 48, 768}));
+  EXPECT_TRUE(is_distance_table("blocks.2.attn.rel_pos_h", {127, 64}, {63, 64}));
+  EXPECT_TRUE(is_distance_table("blocks.2.attn.rel_pos_w", {1, 64}, {63, 64}));
+  EXPECT_FALSE(is_distance_table("blocks.2.attn.rel_pos_h", {126, 64}, {63, 64})) << "of no number of rows";
+  EXPECT_FALSE(is_distance_table("blocks.2.attn.rel_pos_h", {127, 64}, {63, 80})) << "the width differs";
+  EXPECT_FALSE(is_distance_table("blocks.2.attn.rel_pos", {127, 64}, {63, 64}));
+}
+
 TEST(Positions, GridOfARelativeTableIsToldOrASquareOrHasTheModelsProportions) {
   const auto from = [](std::int64_t found, std::int64_t needed, Grid to, std::optional<Grid> told) {
     const auto how = relative_resampling(found, needed, to, told);
