@@ -52,12 +52,14 @@ struct SamAxes {
 
   static constexpr auto B = axis<"B">;
   static constexpr auto P = axis<"P", S.patch>;
-  static constexpr auto GH = axis<"GH", Constant<S.image.height>{} / P>;  // the map's height and width
-  static constexpr auto GW = axis<"GW", Constant<S.image.width>{} / P>;
+  static constexpr auto DOWN = axis<"DOWN", Constant<S.image.height>{} / P>;  // tokens down and across
+  static constexpr auto ACROSS = axis<"ACROSS", Constant<S.image.width>{} / P>;
   static constexpr auto WH = axis<"WH", high>;  // a window's height and width
   static constexpr auto WW = axis<"WW", wide>;
   static constexpr auto UH = axis<"UH", (rows + high - 1) / high>;  // windows down and across
   static constexpr auto UW = axis<"UW", (columns + wide - 1) / wide>;
+  static constexpr auto GH = axis<"GH", UH * WH>;  // height and width of a map of whole windows
+  static constexpr auto GW = axis<"GW", UW * WW>;
   static constexpr auto W = axis<"W", UH * UW>;  // windows
   static constexpr auto N = axis<"N", WH * WW>;  // tokens of a window
   static constexpr auto H = axis<"H", spec.heads>;
@@ -65,10 +67,13 @@ struct SamAxes {
   static constexpr auto D = axis<"D", H * K>;                       // width of a token
   static constexpr auto M = axis<"M", Constant<spec.mlp>{} * D>;    // width of the MLP's hidden layer
 
+  using Tokens = Tensor<B, DOWN, ACROSS, D>;
   using Map = Tensor<B, GH, GW, D>;
   using Windows = Tensor<B, W, N, D>;
   using Heads = Tensor<B, W, H, N, K>;
   using Scores = Tensor<B, W, H, N, N>;
+
+  static constexpr auto UP = 0_c, LEFT = 0_c;  // no block moves the map
 };
 
 namespace detail {
@@ -116,45 +121,23 @@ struct ScoresByRowsAndColumns : Part {
   }
 };
 
-/// Attention within windows of a map, of which those at its end are filled up with zeros, or to the whole map.
-template <class V>
-struct SamAttention : Module {
-  static constexpr VitSpec S = V::spec;
-  using Map = typename V::Map;
-  using Windows = typename V::Windows;
-
-  ScoresByRowsAndColumns<V> scored;
-  WindowQkv<V> maps;
-  Linear<V::D, V::D> proj;
-  TESSERA_MEMBERS(SamAttention, scored, maps, proj)
-
-  Map forward(Map x) const {
-    const auto filled = detail::filled_up<2>(detail::filled_up<1>(x, V::UH * V::WH), V::UW * V::WW);
-    const Windows windows = rearrange<"b (u i) (v j) d -> b (u v) (i j) d">(filled, "i"_is(V::WH), "j"_is(V::WW));
-    const auto [q, k, v] = maps(windows);
-    const auto probabilities = dropout<S.attention_dropout>(softmax<-1>(scored(q, k)));
-    const auto mixed = einsum<"b w h i j, b w h j k -> b w h i k">(probabilities, v);
-    const Windows given = dropout<S.dropout>(proj(rearrange<"b w h n k -> b w n (h k)">(mixed)));
-    const auto back = rearrange<"b (u v) (i j) d -> b (u i) (v j) d">(given, "u"_is(V::UH), "v"_is(V::UW),
-                                                                      "i"_is(V::WH), "j"_is(V::WW));
-    return slice<2>(slice<1>(back, 0_c, V::GH), 0_c, V::GW);
-  }
-};
-
-/// Attention and MLP, each a branch beside its input.
+/// Attention and MLP, each a branch beside its input. Attention is to whole windows: what fills up those at the end is
+/// attended to as well, and cut off again.
 template <class V>
 struct SamBlock : Module {
   static constexpr VitSpec S = V::spec;
-  using Map = typename V::Map;
+  using Tokens = typename V::Tokens;
 
   LayerNorm<V::D> norm1{S.epsilon};
-  SamAttention<V> attn;
+  WindowAttention<V, false, ScoresByRowsAndColumns> attn;
   LayerNorm<V::D> norm2{S.epsilon};
   Mlp<V> mlp;
   TESSERA_MEMBERS(SamBlock, norm1, attn, norm2, mlp)
 
-  Map forward(Map x) const {
-    const Map y = x + drop_path<S.drop_path>(attn(norm1(x)));
+  Tokens forward(Tokens x) const {
+    const typename V::Map map = detail::filled_up<2>(detail::filled_up<1>(norm1(x), V::GH), V::GW);
+    const Tokens attended = slice<2>(slice<1>(attn(map), 0_c, V::DOWN), 0_c, V::ACROSS);
+    const Tokens y = x + drop_path<S.drop_path>(attended);
     return y + drop_path<S.drop_path>(mlp(norm2(y)));
   }
 };
@@ -183,6 +166,10 @@ namespace detail {
 struct SamInput {
   static constexpr Preprocessing input{.mean = {0.485, 0.456, 0.406}, .deviation = {0.229, 0.224, 0.225}, .crop = 1};
 };
+/// And how it is trained: a model with classes.
+struct SamRecipe {
+  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = SamInput::input};
+};
 
 /// Blocks of which the last of each `every` attends to the whole map.
 template <SamSpec S>
@@ -193,10 +180,6 @@ struct SamBlocks {
   using Group = decltype(group(std::make_integer_sequence<int, every>()));
   using type = Stack<Group, S.depth / every>;
 };
-
-}  // namespace detail
-
-namespace detail {
 
 /// What is none of a SamSpec.
 template <SamSpec S>
@@ -229,16 +212,16 @@ struct SamSpecProblem {
 
 }  // namespace detail
 
-/// Images [B, C, IH, IW] -> embeddings [B, E, GH, GW]; with classes, logits [B, CLASSES] of their mean. Sentence:
+/// Images [B, C, IH, IW] -> embeddings [B, E, DOWN, ACROSS]; with classes, logits [B, CLASSES] of their mean. Sentence:
 /// [sam-spec].
 template <SamSpec Asked>
-struct SamEncoder : Module, std::conditional_t<Asked.classes != 0, detail::SwinRecipe, detail::SamInput> {
+struct SamEncoder : Module, std::conditional_t<Asked.classes != 0, detail::SamRecipe, detail::SamInput> {
   static constexpr SamSpec S = checked<detail::SamSpecProblem<Asked>, Asked, SamSpec{}>;
   using V = SamAxes<S, true>;
   static constexpr auto B = V::B;
   static constexpr auto C = axis<"C", S.channels>;
-  static constexpr auto IH = axis<"IH", V::GH * V::P>;
-  static constexpr auto IW = axis<"IW", V::GW * V::P>;
+  static constexpr auto IH = axis<"IH", V::DOWN * V::P>;
+  static constexpr auto IW = axis<"IW", V::ACROSS * V::P>;
   static constexpr auto D = V::D;
   static constexpr auto E = [] {
     if constexpr (S.neck > 0)
@@ -252,17 +235,17 @@ struct SamEncoder : Module, std::conditional_t<Asked.classes != 0, detail::SwinR
     PatchConvolution<C, D, V::P, V::P> proj;
     TESSERA_MEMBERS(PatchEmbedding, proj)
 
-    typename V::Map forward(Tensor<B, C, IH, IW> images) const {
-      return rearrange<"b (y x) d -> b y x d">(proj(images), "y"_is(V::GH));
+    typename V::Tokens forward(Tensor<B, C, IH, IW> images) const {
+      return rearrange<"b (y x) d -> b y x d">(proj(images), "y"_is(V::DOWN));
     }
   };
 
   /// A learned vector for each place of the map.
   struct LearnedPositions : Part {
-    Parameter<1_c, V::GH, V::GW, D> pos_embed{normal(0, 0.02)};
+    Parameter<1_c, V::DOWN, V::ACROSS, D> pos_embed{normal(0, 0.02)};
     TESSERA_MEMBERS(LearnedPositions, pos_embed)
 
-    typename V::Map forward(typename V::Map x) const { return x + expand_as(pos_embed, x); }
+    typename V::Tokens forward(typename V::Tokens x) const { return x + expand_as(pos_embed, x); }
   };
 
   /// timm's key.
@@ -285,8 +268,8 @@ struct SamEncoder : Module, std::conditional_t<Asked.classes != 0, detail::SwinR
   TESSERA_MEMBERS(SamEncoder, patch_embed, positions, blocks, neck, head)
 
   auto forward(Tensor<B, C, IH, IW> images) const {
-    const typename V::Map map = blocks(positions(patch_embed(images)));
-    const Tensor<B, E, V::GH, V::GW> embedding = neck(rearrange<"b y x d -> b d y x">(map));
+    const typename V::Tokens tokens = blocks(positions(patch_embed(images)));
+    const Tensor<B, E, V::DOWN, V::ACROSS> embedding = neck(rearrange<"b y x d -> b d y x">(tokens));
     if constexpr (S.classes != 0)
       return head(mean<2>(rearrange<"b e y x -> b e (y x)">(embedding)));
     else
