@@ -144,7 +144,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 18> families{
+constexpr std::array<Family, 20> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -161,6 +161,8 @@ constexpr std::array<Family, 18> families{
      {"swinv2", "Hugging Face's Swin", "gelu", "avg", 1e-5},
      {"sam", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"sam_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
+     {"sam_hq", "Hugging Face's SAM", "gelu", "", 1e-6},
+     {"sam_hq_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
      {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},

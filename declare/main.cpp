@@ -42,9 +42,10 @@ int run(int argc, char** argv) {
                          "Writes the declaration of a Vision Transformer's checkpoint: a header for tessera_add_model. "
                          "What is assumed is said on standard error, a line each; what cannot be said is refused.");
   declare
-      ->add_option(
-          "CHECKPOINT", checkpoint,
-          "A safetensors file with the keys of timm, torchvision, Hugging Face, DINOv2 or OpenCLIP, as published")
+      ->add_option("CHECKPOINT", checkpoint,
+                   "A safetensors file with the keys of timm, torchvision, Hugging Face, DINOv2, Swin, Segment "
+                   "Anything or OpenCLIP, as "
+                   "published")
       ->required()
       ->type_name("");
   declare

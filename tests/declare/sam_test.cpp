@@ -1,6 +1,8 @@
 // What `tessera declare` makes of SAM's image encoders.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <iterator>
@@ -51,6 +53,19 @@ TEST(Declare, ReadsTheImageEncoderOfSegmentAnything) {
                         "    .neck = 4}>;"),
             std::string::npos)
       << header;  // epsilon is SAM's, and not timm's
+}
+
+/// Its masks are others: the image encoder is the same.
+TEST(Declare, ReadsTheConfigurationOfSamHq) {
+  for (const char* type : {"sam", "sam_hq", "sam_hq_vision_model"}) {
+    const Config config =
+        declare::parse_config(std::string(R"({"model_type": ")") + type +
+                                  R"(", "vision_config": {"image_size": 24, "layer_norm_eps": 1e-05}})",
+                              "config.json");
+    EXPECT_EQ(config.library, "Hugging Face's SAM");
+    EXPECT_EQ(config.image, (std::array<std::int64_t, 2>{24, 24}));
+    EXPECT_EQ(config.facts.at("epsilon"), "1e-05");
+  }
 }
 
 TEST(Declare, RefusesASamEncoderThatSamSpecCannotSay) {
