@@ -144,7 +144,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 20> families{
+constexpr std::array<Family, 26> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -157,6 +157,12 @@ constexpr std::array<Family, 20> families{
      {"dinov3_vit", "Hugging Face's DINOv3", "gelu", "token", 1e-5},
      {"clip", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
      {"clip_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"chinese_clip", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"chinese_clip_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"metaclip_2", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"metaclip_2_vision_model", "Hugging Face's CLIP", "quick_gelu", "token", 1e-5},
+     {"blip", "Hugging Face's BLIP", "gelu", "token", 1e-5},
+     {"blip_vision_model", "Hugging Face's BLIP", "gelu", "token", 1e-5},
      {"swin", "Hugging Face's Swin", "gelu", "avg", 1e-5},
      {"swinv2", "Hugging Face's Swin", "gelu", "avg", 1e-5},
      {"sam", "Hugging Face's SAM", "gelu", "", 1e-6},

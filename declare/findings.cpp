@@ -49,7 +49,7 @@ Findings::Findings(const Checkpoint& of, const Config& with) : checkpoint(of), c
 bool Findings::trained_with_texts() const {
   const auto says = [](const std::string& name, const char* word) { return name.find(word) != std::string::npos; };
   const std::string whose = library();
-  return (says(whose, "CLIP") || says(whose, "SigLIP") || says(config.architecture, "_clip_") ||
+  return (says(whose, "CLIP") || says(whose, "SigLIP") || says(whose, "BLIP") || says(config.architecture, "_clip_") ||
           says(config.architecture, "_siglip_")) &&
          !says(whose, "with classes");
 }
@@ -61,9 +61,9 @@ void Findings::assume_usual() {
   facts["layer_scale"] = "1";
   facts["gate"] = "silu";
   facts["activation"] = is("Hugging Face's CLIP") ? "quick_gelu" : is("SigLIP") ? "gelu_tanh" : "gelu";
-  facts["epsilon"] = is("Hugging Face's ViT") || is("BEiT")     ? "1e-12"
-                     : is("CLIP") || is("DINOv3") || is("Swin") ? "1e-05"
-                                                                : "1e-06";
+  facts["epsilon"] = is("Hugging Face's ViT") || is("BEiT")                   ? "1e-12"
+                     : is("CLIP") || is("BLIP") || is("DINOv3") || is("Swin") ? "1e-05"
+                                                                              : "1e-06";
   if (is("DINOv3")) facts["rope"] = dino3_rope(100);
   // In keys of ViT and BEiT there are models of a class token and others.
   if (!is("Hugging Face's ViT") && !is("BEiT") && !is("SigLIP")) facts["pool"] = "token";

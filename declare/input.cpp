@@ -30,7 +30,8 @@ std::string channels(const std::array<double, 3>& x) {
 Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<std::string>& assumptions) {
   const auto is = [&](const char* part) { return checkpoint.library().find(part) != std::string::npos; };
   // OpenAI's pictures, ImageNet's, or neither.
-  const Input usual = is("CLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
+  const Input usual = is("CLIP") || is("BLIP")
+                          ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
                       : is("torchvision") || is("DINO")  ? Input{imagenet_mean, imagenet_deviation, 0.875}
                       : kind_of(checkpoint) != Kind::vit ? input_of(kind_of(checkpoint))
                                                          : Input{half, half, checkpoint.keys.are_timms() ? 0.9 : 1};

@@ -215,10 +215,23 @@ TEST(Declare, SaysThatTextsAreOutOfScopeWhereThereWereSome) {
     const auto written = declare::declare(declare::read_checkpoint(entry.path() / "model.safetensors"),
                                           declare::read_config(entry.path() / "config.json"), "M");
     const bool said = written.header.find(says) != std::string::npos;
-    EXPECT_EQ(said, name == "hf_clip" || name == "hf_siglip" || name == "open_clip") << name;
+    EXPECT_EQ(said, name == "hf_blip" || name == "hf_clip" || name == "hf_siglip" || name == "open_clip") << name;
     with_texts += said;
   }
-  EXPECT_EQ(with_texts, 3);
+  EXPECT_EQ(with_texts, 4);
+}
+
+/// Whose image halves have CLIP's keys, and BLIP's.
+TEST(Declare, ReadsTheConfigurationsOfClipsRelatives) {
+  for (const std::string type : {"clip", "chinese_clip", "metaclip_2", "blip"})
+    for (const std::string& name : {type, type + "_vision_model"}) {
+      const Config config = declare::parse_config(
+          R"({"model_type": ")" + name + R"(", "vision_config": {"image_size": 24}})", "config.json");
+      EXPECT_EQ(config.library, type == "blip" ? "Hugging Face's BLIP" : "Hugging Face's CLIP") << name;
+      EXPECT_EQ(config.facts.at("activation"), type == "blip" ? "gelu" : "quick_gelu") << name;
+      EXPECT_EQ(config.facts.at("pool"), "token") << name;
+      EXPECT_EQ(config.facts.at("epsilon"), "1e-05") << name;
+    }
 }
 
 /// A model of another library, as tests/golden/make_dialects.py writes it.
@@ -242,7 +255,7 @@ TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
     if (writes) std::ofstream(header) << text;
     EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
   }
-  EXPECT_EQ(dialect_models().size(), 24u);
+  EXPECT_EQ(dialect_models().size(), 25u);
 }
 
 TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {

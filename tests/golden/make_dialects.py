@@ -144,6 +144,7 @@ MODELS = {
     "hf_swin_model": lambda: swins(hf.SwinModel, "pooler_output"),
     "hf_swin_v2": swins_v2,
     "hf_sam": sams,
+    "hf_blip": lambda: class_token(hf.BlipVisionModel(hf.BlipVisionConfig(**SMALL))),
     "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
@@ -152,7 +153,7 @@ STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
               "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model",
-              "hf_swin_v2", "hf_sam")
+              "hf_swin_v2", "hf_sam", "hf_blip")
 
 
 def golden(out, name):

@@ -8,6 +8,7 @@
 #include "tests/models/declared/dinov2_registers.hpp"
 #include "tests/models/declared/hf_beit.hpp"
 #include "tests/models/declared/hf_beit_model.hpp"
+#include "tests/models/declared/hf_blip.hpp"
 #include "tests/models/declared/hf_clip.hpp"
 #include "tests/models/declared/hf_deit.hpp"
 #include "tests/models/declared/hf_dinov2.hpp"
@@ -66,6 +67,7 @@ DIALECT(hf_deit, HfDeit)
 DIALECT(hf_dinov2, HfDinov2)
 DIALECT(hf_dinov2_registers, HfDinov2Registers)
 DIALECT(hf_dinov2_classes, HfDinov2Classes)
+DIALECT(hf_blip, HfBlip)
 DIALECT(hf_clip, HfClip)
 DIALECT(hf_siglip, HfSiglip)
 DIALECT(hf_siglip_classes, HfSiglipClasses)
