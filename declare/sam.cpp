@@ -1,17 +1,13 @@
 #include "declare/sam.hpp"
 
+#include "declare/map.hpp"
 #include "runtime/error.hpp"
 
 namespace tessera::declare {
 
 using runtime::fail;
-using runtime::printable;
-using runtime::Shape;
-using runtime::text;
 
 namespace {
-
-using Sides = std::array<std::int64_t, 2>;
 
 std::string block(int i, const std::string& rest) { return "blocks." + std::to_string(i) + "." + rest; }
 
@@ -28,21 +24,6 @@ Sides reach_of(const Findings& f, int i) {
   return reach;
 }
 
-void find_patches(Findings& f) {
-  const Shape& patch = f.shape("patch_embed.proj.weight", 4);
-  f.width = patch[0];
-  f.channels = patch[1];
-  f.height = f.across = patch[2];
-  if (patch[3] != patch[2])
-    fail(f.checkpoint.where, ": ", f.named("patch_embed.proj.weight"), " has patches of ", patch[2], " x ", patch[3],
-         ", and those of a SAM image encoder are square");
-  f.expect("patch_embed.proj.weight", patch);
-  f.expect("patch_embed.proj.bias", {f.width});
-  f.field("channels", f.channels, 3);
-  f.field("width", f.width, 768);
-  f.field("patch", f.height, 16);
-}
-
 /// The map that the last block attends to, and the pictures that it is of.
 Sides find_map(Findings& f) {
   const Sides map = reach_of(f, f.depth - 1);
@@ -51,9 +32,7 @@ Sides find_map(Findings& f) {
     fail(f.config.where, ": pictures of ", (*f.config.image)[0], " x ", (*f.config.image)[1],
          " have other tokens than ", f.named(block(f.depth - 1, "attn.rel_pos_h")), ", which is of ", f.image[0], " x ",
          f.image[1], " pixels");
-  if (f.image != Sides{1024, 1024})
-    f.field("image",
-            f.image[0] == f.image[1] ? std::to_string(f.image[0]) : text("{", f.image[0], ", ", f.image[1], "}"));
+  if (f.image != Sides{1024, 1024}) f.field("image", printed(f.image));
   if (f.has("pos_embed") || !f.checkpoint.keys.are_timms())
     f.expect("pos_embed", {1, map[0], map[1], f.width});
   else
@@ -129,24 +108,14 @@ void find_sam(Findings& f) {
   f.model.made_of = "SamEncoder";
   f.model.include = "models/sam.hpp";
   f.first_norm = block(0, "norm1");
-  find_patches(f);
+  find_square_patches(f, 768, 16);
   while (f.depth < 4096 && f.checkpoint.has_any(block(f.depth, ""))) ++f.depth;
   f.field("depth", f.depth, 12);
   find_groups(f, find_map(f));
   find_blocks(f);
-  const std::int64_t channels = find_neck(f);
-  if (const std::string activation = f.fact("activation", "gelu"); activation != "gelu")
-    fail(f.config.where, ": the activation is ", activation, ", and that of a SAM image encoder is gelu");
-  f.model.classes = f.has("head.fc.weight") ? f.shape("head.fc.weight", 2)[0] : 0;
-  if (f.config.classes && *f.config.classes != f.model.classes)
-    fail(f.config.where, ": num_classes is ", *f.config.classes, ", and the checkpoint ",
-         f.model.classes ? text("has ", f.named("head.fc.weight"), " of ", f.model.classes)
-                         : text("has no ", f.named("head.fc.weight")));
-  if (f.model.classes && f.config.pool.value_or("avg") != "avg")
-    fail(f.config.where, ": global_pool is ", printable(*f.config.pool), ", and of a SAM image encoder it is avg");
-  f.field("classes", f.model.classes, 0);
+  find_head_of_map(f, find_neck(f), 0);
   if (f.model.classes)
-    f.linear("head.fc", channels, f.model.classes);
+    demand_mean(f);
   else if (f.checkpoint.keys.are_timms())
     f.assume("there are no classes: the model gives the map of its neck, whose mean timm's gives");
   const double epsilon = std::stod(f.fact("epsilon", "1e-5"));  // timm's; SAM's own is 1e-6

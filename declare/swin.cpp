@@ -4,18 +4,15 @@
 #include <sstream>
 
 #include "declare/input.hpp"
+#include "declare/map.hpp"
 #include "runtime/error.hpp"
 
 namespace tessera::declare {
 
 using runtime::fail;
-using runtime::printable;
-using runtime::Shape;
 using runtime::text;
 
 namespace {
-
-using Sides = std::array<std::int64_t, 2>;
 
 constexpr int most_stages = 4;  // as SwinSpec has room for
 
@@ -87,10 +84,6 @@ Sides pretrained_of(const Findings& f, int stage) {
   return at < all.size() && all[at][0] > 0 ? all[at] : Sides{};
 }
 
-std::string printed(const Sides& sides) {
-  return sides[0] == sides[1] ? std::to_string(sides[0]) : text("{", sides[0], ", ", sides[1], "}");
-}
-
 /// Of the pictures of published models: the last stage's map is one window.
 std::int64_t usual_side(const Findings& f) {
   if (is_swin_v2(f.checkpoint))
@@ -106,19 +99,8 @@ std::int64_t usual_side(const Findings& f) {
 }
 
 void find_patches(Findings& f) {
-  const Shape& patch = f.shape("patch_embed.proj.weight", 4);
-  f.width = patch[0];
-  f.channels = patch[1];
-  f.height = f.across = patch[2];
-  if (patch[3] != patch[2])
-    fail(f.checkpoint.where, ": ", f.named("patch_embed.proj.weight"), " has patches of ", patch[2], " x ", patch[3],
-         ", and those of a Swin Transformer are square");
-  f.expect("patch_embed.proj.weight", patch);
-  f.expect("patch_embed.proj.bias", {f.width});
+  find_square_patches(f, 96, 4);
   f.norm("patch_embed.norm", f.width);
-  f.field("channels", f.channels, 3);
-  f.field("width", f.width, 96);
-  f.field("patch", f.height, 4);
   if (f.config.image) {
     f.image = *f.config.image;
   } else {
@@ -194,17 +176,8 @@ void find_swin(Findings& f) {
       f.assume("no configuration says pretrained_window_sizes: distances are measured by each stage's own window");
   }
   f.norm("norm", width);
-  if (const std::string activation = f.fact("activation", "gelu"); activation != "gelu")
-    fail(f.config.where, ": the activation is ", activation, ", and that of a Swin Transformer is gelu");
-  if (f.config.pool.value_or("avg") != "avg")
-    fail(f.config.where, ": global_pool is ", printable(*f.config.pool), ", and of a Swin Transformer it is avg");
-  f.model.classes = f.has("head.fc.weight") ? f.shape("head.fc.weight", 2)[0] : 0;
-  if (f.config.classes && *f.config.classes != f.model.classes)
-    fail(f.config.where, ": num_classes is ", *f.config.classes, ", and the checkpoint ",
-         f.model.classes ? text("has ", f.named("head.fc.weight"), " of ", f.model.classes)
-                         : text("has no ", f.named("head.fc.weight")));
-  f.field("classes", f.model.classes, 1000);
-  if (f.model.classes) f.linear("head.fc", width, f.model.classes);
+  find_head_of_map(f, width, 1000);
+  demand_mean(f);
   if (const double epsilon = std::stod(f.fact("epsilon", "1e-5")); epsilon != 1e-5) f.field("epsilon", number(epsilon));
 }
 

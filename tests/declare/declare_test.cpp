@@ -221,7 +221,7 @@ TEST(Declare, SaysThatTextsAreOutOfScopeWhereThereWereSome) {
   EXPECT_EQ(with_texts, 4);
 }
 
-/// Whose image halves have CLIP's keys, and BLIP's.
+/// Whose image encoders have CLIP's keys, and BLIP's.
 TEST(Declare, ReadsTheConfigurationsOfClipsRelatives) {
   for (const std::string type : {"clip", "chinese_clip", "metaclip_2", "blip"})
     for (const std::string& name : {type, type + "_vision_model"}) {
