@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/dialects.hpp"
 #include "runtime/safetensors.hpp"
+#include "runtime/translation.hpp"
 
 namespace tessera::declare {
 

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/dialects.hpp"
 #include "runtime/error.hpp"
 #include "runtime/labels.hpp"
 #include "runtime/matching.hpp"
@@ -18,6 +17,7 @@
 #include "runtime/positions.hpp"
 #include "runtime/safetensors.hpp"
 #include "runtime/taming_keys.hpp"
+#include "runtime/translation.hpp"
 
 namespace tessera::runtime {
 namespace {

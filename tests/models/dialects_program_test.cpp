@@ -2,8 +2,8 @@
 // published, and computes what OpenCLIP does (tests/golden/dialects).
 #include "dialect_open_clip.h"
 #include "runtime/arena.hpp"
-#include "runtime/dialects.hpp"
 #include "runtime/matching.hpp"
+#include "runtime/translation.hpp"
 #include "tests/paths.hpp"
 #include "tests/runtime/helpers.hpp"
 

@@ -1,9 +1,8 @@
 // Vision Transformers of other libraries. Declared as `tessera declare` writes it (tests/declare), with their files
 // read as any program reads them, against the libraries' own numbers (tests/golden/dialects).
-#include "runtime/dialects.hpp"
-
 #include <gtest/gtest.h>
 
+#include "runtime/translation.hpp"
 #include "tests/models/declared/dinov2.hpp"
 #include "tests/models/declared/dinov2_registers.hpp"
 #include "tests/models/declared/hf_beit.hpp"
