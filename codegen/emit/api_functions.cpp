@@ -109,12 +109,15 @@ std::vector<tree::Function> api_functions(const ModelFiles& m) {
   };
   const auto add_embed = [&] {
     if (!e.features) return;
-    std::vector<std::string> gives{
-        fmt::format("Features [batch, {}] are {}.", shape_of_features(e),
-                    m.has_head ? "what the last linear map reads" : "the outputs of forward")};
+    const bool map = e.layers && m.output_shape().back() != e.width;
+    std::vector<std::string> gives{fmt::format("Features [batch, {}] are {}.", shape_of_features(e),
+                                               m.has_head ? "what the last linear map reads"
+                                               : map      ? "the pixels of the map that forward gives"
+                                                          : "the outputs of forward")};
     gives.push_back(
-        e.tokens ? fmt::format("Tokens [batch, {}, {}] are those behind the last block and norm.", e.tokens, e.width)
-                 : "There are no tokens: `tokens` is never written.");
+        map        ? fmt::format("Tokens [batch, {}, {}] are the same.", e.tokens, e.width)
+        : e.tokens ? fmt::format("Tokens [batch, {}, {}] are those behind the last block and norm.", e.tokens, e.width)
+                   : "There are no tokens: `tokens` is never written.");
     gives.push_back(
         e.heads ? fmt::format("Pooling [batch, {} heads, {}] is what the learned query attends to.", e.heads, e.keys)
                 : "There is no learned query: `pooling` is never written.");

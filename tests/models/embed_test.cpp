@@ -14,7 +14,9 @@
 #include <tuple>
 #include <vector>
 
+#include "map_sam.h"
 #include "runtime/arena.hpp"
+#include "runtime/philox.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/models/instruction_sets.hpp"
 #include "tests/paths.hpp"
@@ -117,6 +119,42 @@ TEST_P(Embed, OfFeaturesTheHeadMakesPyTorchsOutputsAndTokensAreWhatIsPooled) {
 INSTANTIATE_TEST_SUITE_P(Models, Embed,
                          testing::Combine(testing::Values(&models[0], &models[1], &models[2], &models[3]),
                                           testing::ValuesIn(instruction_sets), testing::Values(1, 2)));
+
+class EmbedMap : public testing::TestWithParam<std::string> {};
+
+TEST_P(EmbedMap, TokensOfAFeatureMapAreItsPixels) {
+  setenv("TESSERA_ISA", GetParam().c_str(), 1);
+  if (map_sam_isa() != GetParam()) GTEST_SKIP() << "this processor cannot run " << GetParam();
+  constexpr std::int64_t batch = 2, channels = 12, pixels = 6 * 4;
+  static_assert(MAP_SAM_TOKEN_FLOATS == channels * pixels && MAP_SAM_OUTPUT_FLOATS == channels * pixels);
+  std::vector<float> parameters(MAP_SAM_PARAMETER_FLOATS), packed(MAP_SAM_PACKED_FORWARD_FLOATS),
+      images(batch * MAP_SAM_IMAGE_FLOATS), map(batch * channels * pixels, NAN), features(map.size(), NAN),
+      tokens(map.size(), NAN);
+  ASSERT_EQ(map_sam_init(parameters.data(), 3), 0);
+  runtime::Random random(5, 0, 0);
+  for (float& pixel : images) pixel = static_cast<float>(random.uniform(-1, 1));
+  ASSERT_EQ(map_sam_pack_forward(parameters.data(), packed.data()), 0);
+  const runtime::Arena of_forward(MAP_SAM_FORWARD_SCRATCH_BYTES(batch), 64),
+      of_embed(MAP_SAM_EMBED_SCRATCH_BYTES(batch), 64);
+  ASSERT_EQ(map_sam_forward(nullptr, packed.data(), images.data(), batch, map.data(), of_forward.data()), 0);
+  float none = 0;
+  ASSERT_EQ(map_sam_embed(nullptr, packed.data(), images.data(), batch, features.data(), tokens.data(), &none,
+                          of_embed.data()),
+            0);
+  std::vector<float> turned(map.size());
+  for (std::int64_t image = 0; image < batch; ++image)
+    for (std::int64_t c = 0; c < channels; ++c)
+      for (std::int64_t p = 0; p < pixels; ++p)
+        turned[static_cast<std::size_t>((image * pixels + p) * channels + c)] =
+            map[static_cast<std::size_t>((image * channels + c) * pixels + p)];
+  EXPECT_EQ(tokens, turned);
+  EXPECT_EQ(features, turned);
+  EXPECT_NE(*std::max_element(map.begin(), map.end()), 0);
+  unsetenv("TESSERA_ISA");
+}
+
+INSTANTIATE_TEST_SUITE_P(Isas, EmbedMap, testing::ValuesIn(instruction_sets),
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace tessera::test

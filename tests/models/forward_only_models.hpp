@@ -1,6 +1,7 @@
 // Models that are a forward pass alone, as published ones often are: what is generated of them is for inference.
 #pragma once
 
+#include "models/sam.hpp"
 #include "models/self_attention_2d.hpp"
 #include "models/vit.hpp"
 #include "models/vit_mnist.hpp"
@@ -29,5 +30,16 @@ using GoldenSelfAttention =
 /// The tokens that two of three layers give of a digit, the class token before those of patches: [B, 2, 17, 24].
 using LayersVit = models::Vit<{
     .image = 28, .patch = 7, .channels = 1, .width = 24, .heads = 2, .depth = 3, .classes = 0, .layers = {0, 2}}>;
+
+/// A feature map, [B, 12, 6, 4].
+using MapSam = models::SamEncoder<{.image = {24, 16},
+                                   .patch = 4,
+                                   .width = 32,
+                                   .heads = 2,
+                                   .depth = 2,
+                                   .mlp = 2,
+                                   .window = 4,
+                                   .whole_every = 2,
+                                   .neck = 12}>;
 
 }  // namespace tessera::test
