@@ -94,7 +94,7 @@ auto filled_up(const X& x, Size size) {
 }  // namespace detail
 
 /// Products of queries and keys, and what a query makes of how many rows and columns a key is away: Li et al. 2021
-/// (MViTv2), section 4.1. Both are one product: a key has a one for its row and a one for its column.
+/// (MViTv2), section 4.1.
 template <class V>
 struct ScoresByRowsAndColumns : Part {
   Parameter<2_c * V::WH - 1_c, V::K> rel_pos_h{constant(0)};
@@ -102,22 +102,16 @@ struct ScoresByRowsAndColumns : Part {
   TESSERA_MEMBERS(ScoresByRowsAndColumns, rel_pos_h, rel_pos_w)
 
   typename V::Scores forward(const typename V::Heads& q, const typename V::Heads& k) const {
-    const auto map = rearrange<"b w h (y x) k -> b w y x h k">(q, "y"_is(V::WH));
-    const auto down = einsum<"b w y x h k, i y k -> b w y x h i">(map, by_distance<V::WH>(rel_pos_h));
-    const auto across = einsum<"b w y x h k, j x k -> b w y x h j">(map, by_distance<V::WW>(rel_pos_w));
-    const auto queries = rearrange<"b w y x h k -> b w (y x) h k">(concat<-1>(map / sqrt(V::K), down, across));
-    const auto row = repeat<"y i -> (y x) i">(one_each<V::WH>(), "x"_is(V::WW));
-    const auto column = repeat<"x j -> (y x) j">(one_each<V::WW>(), "y"_is(V::WH));
-    const auto place = repeat<"n c -> b w n h c">(concat<-1>(row, column), "b"_is(V::B), "w"_is(V::W), "h"_is(V::H));
-    const auto keys = concat<-1>(rearrange<"b w h n k -> b w n h k">(k), place);
-    return einsum<"b w i h k, b w j h k -> b w h i j">(queries, keys);
-  }
-
- private:
-  /// [G, G], 1 where both indices are the same.
-  template <auto G>
-  static auto one_each() {
-    return equal(repeat<"i -> i j">(arange<G>(), "j"_is(G)), repeat<"j -> i j">(arange<G>(), "i"_is(G)));
+    const auto map = rearrange<"b w h (y x) k -> b w h y x k">(q, "y"_is(V::WH));
+    const auto down = einsum<"b w h y x k, i y k -> b w h y x i">(map, by_distance<V::WH>(rel_pos_h));
+    const auto across = einsum<"b w h y x k, j x k -> b w h y x j">(map, by_distance<V::WW>(rel_pos_w));
+    const auto of_row = rearrange<"b w h y x i -> b w h (y x) i">(down);
+    const auto of_column = rearrange<"b w h y x j -> b w h (y x) j">(across);
+    const auto away = repeat<"b w h n i -> b w h n i j">(of_row, "j"_is(V::WW)) +
+                      repeat<"b w h n j -> b w h n i j">(of_column, "i"_is(V::WH));
+    const auto products = einsum<"b w h i k, b w h j k -> b w h i j">(q, k) / sqrt(V::K);
+    const auto scores = away + rearrange<"b w h n (i j) -> b w h n i j">(products, "i"_is(V::WH));
+    return rearrange<"b w h n i j -> b w h n (i j)">(scores);
   }
 };
 
