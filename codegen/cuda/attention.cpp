@@ -158,10 +158,10 @@ void fuse_attention(KernelProgram& program) {
   std::set<int> gone;
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 2; i < order.size(); ++i) {
-      const std::optional<BeforeMix> before =
-          attention_before(program, order, i, [&](const Kernel& scores, const Kernel& softmax, const Kernel& mix) {
-            return attention_of(program, scores, softmax, mix).has_value();
-          });
+      const auto at = [&](std::size_t position) -> const Kernel& { return kernels[order[position].kernel]; };
+      const std::optional<BeforeMix> before = attention_before(program, order, i, [&](const BeforeMix& b) {
+        return attention_of(program, at(b.scores), at(b.softmax), at(i)).has_value();
+      });
       if (!before) continue;
       const int a = order[before->scores].kernel, b = order[before->softmax].kernel, c = order[i].kernel;
       auto kernel = [&](int k) -> Kernel& { return kernels[k]; };

@@ -122,7 +122,8 @@ struct Kernel;
 struct Fused {
   enum class Kind : std::uint8_t {
     none,
-    attention,           ///< parts scores and softmax; the kernel weighs values by what the softmax gives
+    attention,  ///< parts scores, perhaps added, and softmax; the kernel weighs values by what the softmax gives; of
+                ///< blocks of keys parts begin and rescale as well
     attention_gradient,  ///< parts of attention's backward pass, the kernel being the last of them
     bias_gradient        ///< the kernel, a weight's gradient, makes the gradient of the bias beside it as well
   } kind = Kind::none;
@@ -132,7 +133,10 @@ struct Fused {
     gradient,       ///< a kernel of attention's backward pass; of a CPU's: which gives the values' gradient
     probabilities,  ///< of a CPU's backward pass: makes them again
     mix,            ///< of a CPU's backward pass: gives the queries' gradient
-    bias
+    bias,
+    added,   ///< of attention: adds to the scores, as what a query makes of a key's row and column
+    begin,   ///< of attention by blocks of keys: what is there before the first block
+    rescale  ///< of attention by blocks of keys: adds what a block weighs to what those before it did; runs last
   };
   std::vector<Role> roles;    ///< by part
   std::vector<Kernel> parts;  ///< in the order in which they run

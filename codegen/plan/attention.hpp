@@ -15,7 +15,7 @@ namespace tessera::codegen {
 struct BeforeMix {
   std::size_t scores, softmax;
 };
-using IsAttention = std::function<bool(const Kernel& scores, const Kernel& softmax, const Kernel& mix)>;
+using IsAttention = std::function<bool(const BeforeMix& before)>;
 std::optional<BeforeMix> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix,
                                           const IsAttention& is_attention);
 /// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than L1:
@@ -31,11 +31,12 @@ void lay_out_blocks(const KernelProgram& program, Layouts& layouts);
 /// Whether a kernel is one of these two.
 bool attends(const Kernel& kernel);
 /// Of a kernel in one of them: which axis are the queries, the other axes that all go by (the batch, heads), in one
-/// order, and, of a backward pass, the keys.
+/// order, and the keys, where it has them: an axis, or one of rows of keys of which each has `across`.
 struct AttentionAxes {
   int queries = -1;
   std::vector<int> heads;
   int keys = -1;
+  std::int64_t across = 1;
 };
 /// Of those that run within it and, last, of itself.
 std::vector<AttentionAxes> attention_axes(const Kernel& kernel);

@@ -88,10 +88,53 @@ TEST(PlanAttention, OfBf16GoesByLargerBlocksOfWhichNoneTakesMoreOfTheStack) {
   };
   expect(trace<Squared<14>>("some"), 197);
   expect(trace<Squared<24>>("more"), 577);
-  expect(trace<Squared<45>>("many"), 2026);
-  // Of more keys so few queries would be left that packing them all for each block took longer than the products do.
-  const Plan beyond = forward_pass(trace<Squared<46>>("beyond"), codegen::Precision::bf16);
-  for (const codegen::Kernel& kernel : beyond.program.kernels) EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
+  expect(trace<Squared<39>>("many"), 1522);
+}
+
+TEST(PlanAttention, OfManyKeysGoesByBlocksOfThemAndOnFromRowMaxAndRowSum) {
+  const auto kernel_of = [](const Plan& plan) {
+    const auto found = std::find_if(plan.program.kernels.begin(), plan.program.kernels.end(), codegen::attends);
+    EXPECT_NE(found, plan.program.kernels.end()) << print(plan);
+    return found - plan.program.kernels.begin();
+  };
+  for (const codegen::Precision precision :
+       {codegen::Precision::fp32, codegen::Precision::bf16, codegen::Precision::int8}) {
+    const Plan plan = forward_pass(trace<Squared<64>>("many"), precision);  // of 4,097 tokens
+    EXPECT_EQ(reals_of_pairs(plan, 4097), 0) << print(plan);
+    const auto at = static_cast<std::size_t>(kernel_of(plan));
+    const codegen::Kernel& kernel = plan.program.kernels[at];
+    using Role = codegen::Fused::Role;
+    EXPECT_EQ(kernel.fused.roles, (std::vector<Role>{Role::scores, Role::softmax, Role::begin, Role::rescale}));
+    for (const codegen::AttentionAxes& axes : codegen::attention_axes(kernel)) EXPECT_EQ(axes.heads.size(), 2u);
+    for (const auto& [target, schedules] : plan.schedules) {
+      EXPECT_EQ(schedules[at].keys, 480) << target;  // nine blocks, the last of which has 257
+      EXPECT_GE(schedules[at].queries, 32) << target;
+      EXPECT_LE(schedules[at].queries, 72) << target;
+    }
+    // With as many queries of as many tokens, memory grows as they do.
+    const Plan fewer = forward_pass(trace<Squared<45>>("fewer"), precision);  // of 2,026 tokens
+    EXPECT_NEAR(static_cast<double>(plan.scratch.per_batch) / static_cast<double>(fewer.scratch.per_batch),
+                4097. / 2026, 0.05);
+  }
+  using Role = codegen::Fused::Role;
+  const auto goes_by_keys = [&](const Plan& plan) {
+    return plan.program.kernels[static_cast<std::size_t>(kernel_of(plan))].fused.has(Role::begin);
+  };
+  EXPECT_TRUE(goes_by_keys(forward_pass(trace<Squared<40>>("more"))));                             // of 1,601
+  EXPECT_FALSE(goes_by_keys(forward_pass(trace<Squared<39>>("some"))));                            // of 1,522
+  EXPECT_TRUE(goes_by_keys(forward_pass(trace<Squared<37>>("some"), codegen::Precision::int8)));   // of 1,370
+  EXPECT_FALSE(goes_by_keys(forward_pass(trace<Squared<31>>("some"), codegen::Precision::int8)));  // of 962
+  // A step's row max is one of all keys up to it: what compares places has its bits.
+  using Causal = models::Gpt<{.codes = 32, .positions = 1600, .layers = 1, .heads = 1, .width = 32}>;
+  EXPECT_FALSE(goes_by_keys(forward_pass(trace<Causal>("causal"))));
+}
+
+TEST(PlanAttention, OfBf16AndManyKeysStaysThreeKernelsWhereAFactorIsDrawnForEachKey) {
+  using Dropping = models::Vit<{
+      .image = 46 * 8, .patch = 8, .width = 96, .heads = 3, .depth = 1, .attention_dropout = 0.1}>;  // of 2,117
+  for (const codegen::Kernel& kernel :
+       gradients_of(trace<Dropping>("dropping"), {}, codegen::Precision::bf16).program.kernels)
+    EXPECT_FALSE(codegen::attends(kernel)) << kernel.name;
 }
 
 TEST(PlanAttention, OfInt8IsRoundedToBf16WhereATileUnitTakesThatAndNowhereElse) {

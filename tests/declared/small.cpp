@@ -16,7 +16,8 @@ tessera::test::DeclaredModels tessera::test::small_models() {
       TESSERA_DECLARED(tessera::models::TimedVit),    TESSERA_DECLARED(tessera::test::SmallVitInference),
       TESSERA_DECLARED(downstream::TinyVit),          TESSERA_DECLARED(tessera::test::ManyTokens),
       TESSERA_DECLARED(tessera::test::ManyKeys),      TESSERA_DECLARED(tessera::test::SomeKeys),
-      TESSERA_DECLARED(tessera::test::BlockVit),      TESSERA_DECLARED(tessera::models::ToySwin),
+      TESSERA_DECLARED(tessera::test::BlockVit),      TESSERA_DECLARED(tessera::test::MapSam),
+      TESSERA_DECLARED(tessera::test::KeysVit),       TESSERA_DECLARED(tessera::models::ToySwin),
       TESSERA_DECLARED(tessera::models::ToySwinV2),   TESSERA_DECLARED(tessera::models::ToySam),
   };
 }

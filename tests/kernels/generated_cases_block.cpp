@@ -1,4 +1,6 @@
 // Models of several ops: what transformers are made of, repeated layers, and one block at many sizes.
+#include <algorithm>
+
 #include "tests/kernels/generated_cases.hpp"
 
 namespace tessera::test {
@@ -69,8 +71,25 @@ NodeId dropped_attention(Sketch& s, NodeId x, const std::string& path) {
   return s.b.add(x, s.b.einsum({left, v}, {{'b', 'i', 'k'}, {'b', 'k', 'j'}, {'b', 'i', 'j'}}));
 }
 
-/// What becomes of attention's probabilities: some drop out, or those of later keys are 0.
-enum class Probabilities { all, dropped, causal };
+/// What becomes of attention's probabilities: some drop out, or those of later keys are 0, or of the first thousand; or
+/// scores know a key's row and column.
+enum class Probabilities { all, dropped, causal, of_late_keys, by_rows_and_columns };
+
+/// Scores [B, heads, queries, keys], keys being rows of s.K, and what a query makes of a key's row and column.
+NodeId by_rows_and_columns(Sketch& s, NodeId q, NodeId scores, const std::string& path) {
+  const std::vector<Dim> shape = s.b.shape(scores);  // nodes move as others are recorded
+  const Dim rows = Dim::constant(shape[3].value() / s.K.value());
+  const std::vector<Dim> split{shape[0], shape[1], shape[2], rows, s.K};
+  const auto of = [&](const std::string& which, const Dim& along, int other) {
+    const NodeId table = s.parameter(path + which, {along, s.b.shape(q)[3]}, -0.3, 0.3);
+    const NodeId made = s.b.einsum({q, table}, {{b, 'h', i, k}, {j, k}, {b, 'h', i, j}});
+    return s.b.broadcast(made, split, {0, 1, 2, other});
+  };
+  const graph::Rearrangement apart{split, {{0}, {1}, {2}, {3, 4}}, {{0}, {1}, {2}, {3}, {4}}},
+      together{split, {{0}, {1}, {2}, {3}, {4}}, {{0}, {1}, {2}, {3, 4}}};
+  const NodeId away = s.b.add(of(".row", rows, 3), of(".column", s.K, 4));
+  return s.b.rearrange(s.b.add(away, s.b.rearrange(scores, apart, split)), together, shape);
+}
 
 /// x + attention of so many heads, whose output is gelu'd.
 NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, Probabilities of, int queries = 0) {
@@ -88,6 +107,13 @@ NodeId heads_attention(Sketch& s, NodeId x, const std::string& path, int heads, 
     const NodeId mask = s.b.broadcast(s.b.unary(Op::step, s.b.subtract(later, query)), s.b.shape(scores), {2, 3});
     scores = s.b.select(mask, s.b.constant(-3e38), scores);
   }
+  if (of == Probabilities::of_late_keys) {
+    std::vector<double> early(static_cast<std::size_t>(s.I.value()));
+    std::fill_n(early.begin(), 1000, 1);
+    const NodeId mask = s.b.broadcast(s.b.table(path + ".early", {s.I}, std::move(early)), s.b.shape(scores), {3});
+    scores = s.b.select(mask, s.b.constant(-3e38), scores);
+  }
+  if (of == Probabilities::by_rows_and_columns) scores = by_rows_and_columns(s, q, scores, path);
   NodeId weights = s.b.softmax(scores, 3);
   if (of == Probabilities::dropped) weights = s.b.dropout(weights, 0.25, {0, 1, 2, 3});
   // Backward makes what it makes of the first operand first: the probabilities' gradient, or the values'.
@@ -261,6 +287,32 @@ void many_scores(std::vector<GeneratedCase>& cases) {
                      s.I = Dim::axis("I", 1379);
                      const NodeId x = shifted_images(s, -1, 1);
                      weighted_outputs(s, heads_attention(s, x, "attn", 1, Probabilities::all, 193));
+                   }});
+  // Forward by blocks of keys as well, of which the last one has fewer; below, all of the first ones are masked.
+  cases.push_back({"attention_by_blocks_of_keys", [](Sketch& s) {
+                     s.I = Dim::axis("I", 1603);
+                     const NodeId x = shifted_images(s, -1, 1);
+                     weighted_outputs(s, heads_attention(s, x, "attn", 2, Probabilities::all, 21));
+                   }});
+  // Of whole rows of keys, of which blocks have 11, 11, 11 and 10; and all of them in one block.
+  for (const auto& [name, rows, columns, queries] :
+       {std::tuple("attention_by_blocks_of_rows_of_keys", 43, 38, 21), {"attention_by_blocks_and_rows", 14, 13, 0}})
+    cases.push_back({name, [=](Sketch& s) {
+                       s.K = Dim::axis("K", columns);
+                       s.I = Dim::constant(rows) * s.K;
+                       const NodeId x = shifted_images(s, -1, 1);
+                       weighted_outputs(s,
+                                        heads_attention(s, x, "attn", 2, Probabilities::by_rows_and_columns, queries));
+                     }});
+  cases.push_back({"attention_by_blocks_of_late_keys", [](Sketch& s) {
+                     s.I = Dim::axis("I", 1603);
+                     const NodeId x = shifted_images(s, -1, 1);
+                     const auto layer = [](Sketch& t, NodeId carry, const std::string& path) {
+                       const NodeId y = heads_attention(t, carry, path, 1, Probabilities::of_late_keys, 37);
+                       return t.b.multiply(carry,
+                                           t.b.broadcast(t.b.reduce(Op::reduce_sum, y, {1}), t.b.shape(carry), {0, 2}));
+                     };
+                     weighted_outputs(s, stack(s, x, "blocks", 2, layer));
                    }});
 }
 

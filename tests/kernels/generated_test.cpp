@@ -268,7 +268,8 @@ void PrintTo(const Run& run, std::ostream* out) {
 
 /// Models that are large only for the way in which their kernels are cut up: the interpreter alone is asked.
 bool is_large(const std::string& name) {
-  return name.find("by_blocks_of_queries") != std::string::npos || name.find("gradient_of_many") != std::string::npos;
+  return name.find("by_blocks_of_queries") != std::string::npos || name.starts_with("attention_by_blocks") ||
+         name.find("gradient_of_many") != std::string::npos;
 }
 /// The case itself is measured by differences.
 bool lacks_a_pass(const std::string& name) { return name.find("_without_") != std::string::npos; }

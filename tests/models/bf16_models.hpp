@@ -37,4 +37,16 @@ using SmallVit = models::Vit<{.image = 32, .patch = 4, .width = 48, .heads = 3, 
 /// Of 257 tokens, so that attention goes by blocks of its queries.
 using BlockVit = models::Vit<{.image = 64, .patch = 4, .width = 48, .heads = 3, .depth = 2, .classes = 10}>;
 
+/// Of 1,600 tokens, so that attention goes by blocks of its keys as well.
+using KeysVit = models::Vit<{.image = 160,
+                             .patch = 4,
+                             .channels = 1,
+                             .width = 32,
+                             .heads = 1,
+                             .depth = 1,
+                             .classes = 10,
+                             .hidden = 16,
+                             .class_token = false,
+                             .pooling = models::Pooling::mean}>;
+
 }  // namespace tessera::test

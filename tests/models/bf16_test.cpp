@@ -8,6 +8,8 @@
 
 #include "block_vit.h"
 #include "block_vit_bf16.h"
+#include "keys_vit.h"
+#include "keys_vit_bf16.h"
 #include "runtime/philox.hpp"
 #include "small_vit_bf16.h"
 #include "tests/models/instruction_sets.hpp"
@@ -23,7 +25,9 @@ const EmittedModel whole_numbers = TESSERA_EMITTED_MODEL(whole_numbers, WHOLE_NU
                    small_vit = TESSERA_EMITTED_MODEL(small_vit, SMALL_VIT, "", 0.001f),
                    small_vit_bf16 = TESSERA_EMITTED_MODEL(small_vit_bf16, SMALL_VIT_BF16, "", 0.001f),
                    block_vit = TESSERA_EMITTED_MODEL(block_vit, BLOCK_VIT, "", 0.001f),
-                   block_vit_bf16 = TESSERA_EMITTED_MODEL(block_vit_bf16, BLOCK_VIT_BF16, "", 0.001f);
+                   block_vit_bf16 = TESSERA_EMITTED_MODEL(block_vit_bf16, BLOCK_VIT_BF16, "", 0.001f),
+                   keys_vit = TESSERA_EMITTED_MODEL(keys_vit, KEYS_VIT, "", 0.001f),
+                   keys_vit_bf16 = TESSERA_EMITTED_MODEL(keys_vit_bf16, KEYS_VIT_BF16, "", 0.001f);
 
 /// Ones of both signs among zeros.
 Floats sparse_ones(std::int64_t count, runtime::Random& random) {
@@ -92,6 +96,19 @@ TEST_P(Bf16, AttentionByBlocksIsAsNear) {
   EXPECT_LE(distance(found.outputs, expected.outputs), 0.008);
   EXPECT_LE(distance(found.gradients, expected.gradients), 0.015);
   EXPECT_GT(distance(found.outputs, expected.outputs), 1e-4) << "nothing was rounded";
+}
+
+TEST_P(Bf16, AttentionByBlocksOfKeysIsAsNearOnAnyNumberOfThreads) {
+  EXPECT_LT(KEYS_VIT_BF16_FORWARD_SCRATCH_BYTES(1), 1600 * 1600) << "scores have a place in memory";
+  VitRun vit(keys_vit_init, KEYS_VIT_PARAMETER_FLOATS, KEYS_VIT_IMAGE_FLOATS);
+  vit.batch.size = 1;
+  const Floats found = outputs_of(keys_vit_bf16, vit.parameters, vit.batch);
+  omp_set_num_threads(3);
+  EXPECT_TRUE(equal(outputs_of(keys_vit_bf16, vit.parameters, vit.batch), found));
+  choose("scalar");
+  const Floats expected = outputs_of(keys_vit, vit.parameters, vit.batch);
+  EXPECT_LE(distance(found, expected), 0.008);
+  EXPECT_GT(distance(found, expected), 1e-4) << "nothing was rounded";
 }
 
 TEST_P(Bf16, BitsAreThoseOfOneThread) {

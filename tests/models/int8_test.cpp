@@ -9,6 +9,8 @@
 
 #include "block_vit.h"
 #include "block_vit_int8.h"
+#include "keys_vit.h"
+#include "keys_vit_int8.h"
 #include "runtime/philox.hpp"
 #include "small_layers.h"
 #include "small_layers_int8.h"
@@ -24,7 +26,9 @@ const EmittedModel small_layers = TESSERA_EMITTED_MODEL(small_layers, SMALL_LAYE
                    small_vit = TESSERA_EMITTED_MODEL(small_vit, SMALL_VIT, "", 0),
                    small_vit_int8 = TESSERA_EMITTED_MODEL(small_vit_int8, SMALL_VIT_INT8, "", 0),
                    block_vit = TESSERA_EMITTED_MODEL(block_vit, BLOCK_VIT, "", 0),
-                   block_vit_int8 = TESSERA_EMITTED_MODEL(block_vit_int8, BLOCK_VIT_INT8, "", 0);
+                   block_vit_int8 = TESSERA_EMITTED_MODEL(block_vit_int8, BLOCK_VIT_INT8, "", 0),
+                   keys_vit = TESSERA_EMITTED_MODEL(keys_vit, KEYS_VIT, "", 0),
+                   keys_vit_int8 = TESSERA_EMITTED_MODEL(keys_vit_int8, KEYS_VIT_INT8, "", 0);
 
 constexpr int tokens = 37, width = 42, classes = 45, pixels = tokens * width;
 
@@ -176,6 +180,16 @@ TEST_P(Int8, AttentionByBlocksIsAsNear) {
   const Results found = run(block_vit_int8, vit.parameters, vit.batch);
   choose("scalar");
   EXPECT_LE(distance(found.outputs, run(block_vit, vit.parameters, vit.batch).outputs), 0.03);
+}
+
+TEST_P(Int8, AttentionByBlocksOfKeysIsAsNearOnAnyNumberOfThreads) {
+  VitRun vit(keys_vit_init, KEYS_VIT_PARAMETER_FLOATS, KEYS_VIT_IMAGE_FLOATS);
+  vit.batch.size = 1;
+  const Floats found = outputs_of(keys_vit_int8, vit.parameters, vit.batch);
+  omp_set_num_threads(3);
+  EXPECT_TRUE(equal(outputs_of(keys_vit_int8, vit.parameters, vit.batch), found));
+  choose("scalar");
+  EXPECT_LE(distance(found, outputs_of(keys_vit, vit.parameters, vit.batch)), 0.03);
 }
 
 TEST_P(Int8, BitsAreThoseOfOneThread) {

@@ -64,6 +64,17 @@ inline Results run(const EmittedModel& m, const Floats& parameters, const Batch&
   return r;
 }
 
+/// What a forward pass gives alone.
+inline Floats outputs_of(const EmittedModel& m, const Floats& parameters, const Batch& batch) {
+  const runtime::Arena packed = runtime::Arena::of_floats(m.packed_floats, 64);
+  Floats outputs(static_cast<std::size_t>(batch.size * m.output_floats), NAN);
+  EXPECT_EQ(m.pack(parameters.data(), packed.floats()), 0);
+  EXPECT_EQ(m.forward(parameters.data(), packed.floats(), batch.images.data(), batch.size, outputs.data(),
+                      scratch(m.forward_bytes(batch.size)).data()),
+            0);
+  return outputs;
+}
+
 inline bool equal(const Floats& a, const Floats& b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }

@@ -1,0 +1,123 @@
+// Attention's backward pass by blocks of queries, and of keys, as one kernel.
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <range/v3/algorithm/all_of.hpp>
+#include <range/v3/algorithm/contains.hpp>
+#include <set>
+#include <utility>
+
+#include "codegen/kernels/query.hpp"
+#include "codegen/plan/attention_axes.hpp"
+
+namespace tessera::codegen {
+
+namespace {
+
+/// The scores of an image, in reals, below which blocks gain nothing.
+constexpr std::int64_t least_gradient_scores = 1 << 17;
+
+/// Attention's backward pass in a running order, by positions: its kernels as a block runs through them.
+using BackwardAt = std::array<std::size_t, 5>;
+
+Backward backward(const KernelProgram& program, const std::vector<Item>& order, const BackwardAt& at) {
+  const auto kernel = [&](std::size_t i) -> const Kernel& { return program.kernels[order[at[i]].kernel]; };
+  return {kernel(0), kernel(1), kernel(2), kernel(3), kernel(4)};
+}
+
+/// That in which the scores' gradient is what the kernel at `second` gives.
+std::optional<BackwardAt> backward_of(const KernelProgram& program, const std::vector<Item>& order,
+                                      std::size_t second) {
+  std::map<TensorId, std::vector<std::size_t>> loads, stores;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (order[i].kernel < 0) continue;
+    for (const TensorId t : loaded_by(program.kernels[order[i].kernel])) loads[t].push_back(i);
+    for (const TensorId t : stored_by(program.kernels[order[i].kernel])) stores[t].push_back(i);
+  }
+  const std::set<TensorId> given = stored_by(program.kernels[order[second].kernel]);
+  for (const TensorId changes : given) {
+    if (stores[changes].size() != 1 || loads[changes].size() != 2) continue;
+    for (const TensorId read : loaded_by(program.kernels[order[second].kernel])) {
+      if (stores[read].size() != 1 || stores[read][0] == second) continue;
+      std::set<TensorId> scores = given;  // one of them are the probabilities
+      scores.insert(read);
+      for (const std::size_t mix : loads[changes])
+        for (const std::size_t keys : loads[changes])
+          for (const TensorId weights : scores)
+            for (const std::size_t values : loads[weights]) {
+              const BackwardAt at{stores[read][0], second, values, mix, keys};
+              if (std::set<std::size_t>(at.begin(), at.end()).size() == at.size() &&
+                  ranges::all_of(at, [&](std::size_t i) { return program.kernels[order[i].kernel].fused.empty(); }) &&
+                  axes_of(backward(program, order, at)))
+                return at;
+            }
+    }
+  }
+  return {};
+}
+
+/// The running order in which these kernels are the last of them alone, and what stands between them runs before it or,
+/// where it needs a result, behind; nothing: it cannot.
+std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const std::vector<Item>& order,
+                                            const BackwardAt& parts) {
+  const auto [first, last] = std::minmax_element(parts.begin(), parts.end());
+  std::vector<Item> before(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(*first)), one, behind;
+  for (std::size_t i = *first; i <= *last; ++i) {
+    if (order[i].kernel < 0) return {};
+    const auto apart = [&](const Item& other) {
+      return independent(program.kernels[order[i].kernel], program.kernels[other.kernel]);
+    };
+    const bool waits = !ranges::all_of(behind, apart);
+    if (ranges::contains(parts, i)) {
+      if (waits) return {};
+      one.push_back(order[i]);
+    } else {
+      (waits || !ranges::all_of(one, apart) ? behind : before).push_back(order[i]);
+    }
+  }
+  before.push_back(order[parts.back()]);
+  before.insert(before.end(), behind.begin(), behind.end());
+  before.insert(before.end(), order.begin() + static_cast<std::ptrdiff_t>(*last) + 1, order.end());
+  return before;
+}
+
+}  // namespace
+
+void differentiate_attention_in_blocks(KernelProgram& program) {
+  using Role = Fused::Role;
+  std::set<int> gone;
+  const auto gives_many_scores = [&](const Item& item) {
+    const Kernel& k = program.kernels[item.kernel];
+    return is_product_of_image(k) && reals_of(program.tensors[k.steps[1].stores[0].to.tensor]) >= least_gradient_scores;
+  };
+  for (std::vector<Item>& order : program.order)
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (order[i].kernel < 0 || !gives_many_scores(order[i])) continue;
+      const std::optional<BackwardAt> at = backward_of(program, order, i);
+      const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
+      if (!as_one) continue;
+      std::vector<int> numbers;
+      for (const std::size_t position : *at) numbers.push_back(order[position].kernel);
+      const auto kernel = [&](std::size_t part) -> Kernel& { return program.kernels[numbers[part]]; };
+      Kernel &first = kernel(0), &second = kernel(1), &values = kernel(2), &mix = kernel(3), &keys = kernel(4);
+      std::set<int> fused = gone;
+      fused.insert(numbers.begin(), numbers.end());
+      const TensorId given = first.steps[1].stores[0].to.tensor, changes = store_for(second, mix)->tensor;
+      std::set<TensorId> scores = stored_by(second);
+      scores.insert(given);
+      if (!ranges::all_of(scores, [&](TensorId t) { return is_inside(program, t, fused); })) continue;
+      for (const TensorId t : scores) program.tensors[t].storage = Storage::registers;
+      const bool again = store_for(second, values) != nullptr;
+      if (again) share_place(second, {&mix, &keys}, given, changes);
+      keys.fused = {Fused::Kind::attention_gradient,
+                    {again ? Role::scores : Role::probabilities, again ? Role::probabilities : Role::scores,
+                     Role::gradient, Role::mix},
+                    {first, second, values, mix}};
+      gone.insert(numbers.begin(), numbers.end() - 1);
+      order = *as_one;
+    }
+  remove_kernels(program, gone);
+}
+
+}  // namespace tessera::codegen
