@@ -297,8 +297,9 @@ void add_preprocessor(Config& config, std::string_view content, const std::strin
       if (sides.contains(name)) return count(sides, name, where, 1);
     return std::nullopt;
   };
-  std::optional<bool> crops;
+  std::optional<bool> crops, pads;
   take(json, "do_center_crop", crops, where);
+  take(json, "do_pad", pads, where);
   const auto shorter = side("size", {"shortest_edge"}), cut = side("crop_size", {"height"});
   if (crops.value_or(false) && shorter && cut && *cut >= 1 && *cut <= *shorter) {
     config.crop = double(*cut) / double(*shorter);
@@ -306,6 +307,11 @@ void add_preprocessor(Config& config, std::string_view content, const std::strin
   } else if (side("size", {"height"})) {
     config.crop = 1;
     config.crop_mode = "squash";
+  } else if (const auto longer = side("size", {"longest_edge"}); longer && pads.value_or(false)) {
+    if (const auto filled = side("pad_size", {"height"}); filled && *filled != *longer)
+      fail(where, ": pictures are scaled to ", *longer, " and filled up to ", *filled, ", which have to be the same");
+    config.crop = 1;
+    config.crop_mode = "pad";
   }
   Config checked = config;
   checked.where = where;

@@ -100,13 +100,17 @@ std::string header_text(const Model& model, const Input& input, const std::strin
   }
   const std::string text_of_model =
       text(made_of, spec.empty() ? "<{" : "<{\n", spec, "}", block.empty() ? "" : ", " + block, ">");
-  const auto [mean, deviation, crop, bilinear, squash] = input;
+  const auto [mean, deviation, crop, bilinear, fit] = input;
   if (input == input_of(kind)) {
     out += text("using ", name, " = ", text_of_model, ";\n");
   } else {
     const std::string prepared =
         text("{.mean = ", channels(mean), ", .deviation = ", channels(deviation), ", .crop = ", number(crop),
-             bilinear ? ", .interpolation = Interpolation::bilinear" : "", squash ? ", .squash = true" : "", "}");
+             bilinear ? ", .interpolation = Interpolation::bilinear" : "",
+             fit == runtime::Fit::squash ? ", .fit = Fit::squash"
+             : fit == runtime::Fit::pad  ? ", .fit = Fit::pad"
+                                         : "",
+             "}");
     out += text("struct ", name, " : ", text_of_model, " {\n");
     out += classes ? text("  static constexpr Recipe recipe{.optimizer = {.learning_rate = 0.001}, .input = ", prepared,
                           "};\n")

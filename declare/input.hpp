@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "declare/declare.hpp"
+#include "runtime/model.hpp"
 
 namespace tessera::declare {
 
@@ -16,7 +17,8 @@ constexpr std::array<double, 3> imagenet_mean{0.485, 0.456, 0.406}, imagenet_dev
 struct Input {
   std::array<double, 3> mean, deviation;
   double crop;
-  bool bilinear = false, squash = false;
+  bool bilinear = false;
+  runtime::Fit fit = runtime::Fit::cut;
 
   friend bool operator==(const Input&, const Input&) = default;
 };

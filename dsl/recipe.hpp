@@ -61,6 +61,15 @@ enum class Interpolation : std::uint8_t {
   bilinear,  ///< the triangle. Pillow: BILINEAR
 };
 
+/// What becomes of a picture of other proportions than the model's.
+enum class Fit : std::uint8_t {
+  cut,     ///< the shorter side is scaled, and the middle is cut out
+  squash,  ///< both sides are scaled, each to the model's over the crop, and proportions are lost
+  /// The longer side is scaled, and what is left below it or to the right is 0 once normalised, in folders of pictures
+  /// the byte next to that. Segment Anything's pictures.
+  pad
+};
+
 /// What a picture goes through, in training and afterwards; it travels in the checkpoint.
 struct Preprocessing {
   PerChannel mean = 0, deviation = 1;  ///< a pixel, in [0, 1], enters the model as (pixel - mean) / deviation
@@ -68,8 +77,7 @@ struct Preprocessing {
   /// side), the middle is cut out. timm: crop_pct. 0: the whole picture is scaled to fit and its border fills the rest
   double crop = 0;
   Interpolation interpolation = Interpolation::bicubic;  ///< with a crop
-  /// With a crop: both sides are scaled, each to the model's over the crop, and proportions are lost. timm: crop_mode
-  bool squash = false;
+  Fit fit = Fit::cut;                                    ///< with a crop, of 1 where it pads. timm: crop_mode
 };
 
 /// Labels that are not one class each: the training loss is then the cross entropy of probabilities [B, classes].
@@ -205,8 +213,10 @@ constexpr RecipeFault recipe_fault(const Recipe& r) {
   if (!(r.input.crop >= 0 && r.input.crop <= 1)) return {"input.crop", "has to be from 0 to 1"};
   if (r.input.crop == 0 && r.input.interpolation != Interpolation::bicubic)
     return {"input.interpolation", "is of pictures that are cropped: it needs an input.crop"};
-  if (r.input.crop == 0 && r.input.squash)
-    return {"input.squash", "is of pictures that are cropped: it needs an input.crop"};
+  if (r.input.crop == 0 && r.input.fit == Fit::squash)
+    return {"input.fit", "is of pictures that are cropped: it needs an input.crop"};
+  if (r.input.crop != 1 && r.input.fit == Fit::pad)
+    return {"input.fit", "pads a picture of which nothing is cut off: it needs an input.crop of 1"};
   if (!share(r.labels.smoothing)) return {"labels.smoothing", "has to be at least 0 and below 1"};
   if (!(r.labels.mixup >= 0)) return {"labels.mixup", "has to be at least 0"};
   if (!(r.labels.cutmix >= 0)) return {"labels.cutmix", "has to be at least 0"};
@@ -260,7 +270,7 @@ inline graph::Recipe Recipe::record() const {
   r.input_deviation = input.deviation.values;
   r.input_crop = input.crop;
   r.input_bilinear = input.interpolation == Interpolation::bilinear;
-  r.input_squash = input.squash;
+  r.input_fit = static_cast<graph::Recipe::Fit>(input.fit);
   r.smoothing = labels.smoothing;
   r.mixup = labels.mixup;
   r.cutmix = labels.cutmix;

@@ -66,14 +66,18 @@ Usage usage_of(const Safetensors& file) {
   // A picture is scaled to 1 / crop of what the model reads.
   input.crop = metadata.number(says_usage, 0.0, 1.0);
   metadata.demand(input.crop == 0 || input.crop >= 0.05, says_usage);
-  // Both are said where they are not the usual, and hold where pictures are cropped.
+  // All are said where they are not the usual, and hold where pictures are cropped.
   const auto says = [&](const char* key, const char* value) {
     if (!file.metadata.contains(key)) return false;
     metadata.demand(metadata.text(key) == value && input.crop > 0, key);
     return true;
   };
   if (says("input_interpolation", "bilinear")) input.interpolation = Interpolation::bilinear;
-  input.squash = says("input_squash", "1");
+  if (says("input_squash", "1")) input.fit = Fit::squash;
+  if (says("input_pad", "1")) {
+    metadata.demand(input.crop == 1 && input.fit == Fit::cut, "input_pad");
+    input.fit = Fit::pad;
+  }
   if (file.metadata.contains("class_names")) usage.classes = names_of_lines(metadata.text("class_names"));
   return usage;
 }
@@ -236,7 +240,8 @@ void save_checkpoint(const std::filesystem::path& path, const Model& model, cons
 void Usage::write(Safetensors& file, const Model& model) const {
   file.metadata[says_usage] = exact(input.crop);
   if (input.interpolation == Interpolation::bilinear) file.metadata["input_interpolation"] = "bilinear";
-  if (input.squash) file.metadata["input_squash"] = "1";
+  if (input.fit == Fit::squash) file.metadata["input_squash"] = "1";
+  if (input.fit == Fit::pad) file.metadata["input_pad"] = "1";
   for (std::size_t c = 0; c < input.mean.size(); ++c) {
     file.metadata[text("input_mean.", c)] = exact(input.mean[c]);
     file.metadata[text("input_deviation.", c)] = exact(input.deviation[c]);

@@ -65,7 +65,7 @@ void Network::apply(const RgbPictures& pictures, const Preprocessing& input, con
     for (std::int64_t i = 0; i < images; ++i) {
       const Image picture = image_of_rgb(rgb + (first + i) * height * stride, width, height, stride, channels);
       const Image image = prepared(picture, input, model_.image_shape[1], model_.image_shape[2]);
-      normalize(image.pixels, channels, input, workspace->input.floats() + i * floats);
+      normalize(image, input, workspace->input.floats() + i * floats);
     }
     runtime::check(model_, run(parameters_ ? parameters_->floats() : nullptr, *workspace, first, images));
   }

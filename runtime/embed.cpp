@@ -113,7 +113,7 @@ Features embed(const Model& model, const Inference& inference, const Preprocessi
       image = pictures.read(first + i);
       if (!pictures.prepared) image = prepared(image, input, height, width);
       if (inverted) invert(image);
-      normalize(image.pixels, channels, input, images.floats() + i * floats);
+      normalize(image, input, images.floats() + i * floats);
     });
     inference.embed(images.floats(), count, embedded);
     for (std::int64_t i = 0; i < count; ++i) {

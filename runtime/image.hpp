@@ -15,6 +15,7 @@ namespace tessera::runtime {
 struct Image {
   std::int64_t channels = 0, height = 0, width = 0;
   Bytes pixels;
+  std::int64_t rows = 0, columns = 0;  ///< of a padded picture: those of the picture itself, the first ones; 0: all
 };
 
 /// Pixels on a side of a picture; one with more is refused.

@@ -294,12 +294,16 @@ struct Augmentation {
 /// How a picture is scaled: Pillow's filters of these names.
 enum class Interpolation : std::uint8_t { bicubic, bilinear };
 
+/// What becomes of a picture of other proportions: the middle is cut out, both sides are scaled, or the longer one is
+/// and what is left below it or to the right is 0.
+enum class Fit : std::uint8_t { cut, squash, pad };
+
 /// What a picture goes through before the model reads it.
 struct Preprocessing {
   std::array<double, 3> mean{}, deviation{1, 1, 1};  ///< a pixel in [0, 1] enters as (pixel - mean) / deviation
   double crop = 0;  ///< the share of a scaled picture's shorter side that is cut out of it; 0: all of it is fitted in
   Interpolation interpolation = Interpolation::bicubic;  ///< where it is cropped
-  bool squash = false;  ///< where it is cropped: both sides are scaled, each to the model's over crop
+  Fit fit = Fit::cut;                                    ///< where it is cropped
 };
 
 /// The most that a command line or a checkpoint may ask for.

@@ -212,7 +212,9 @@ std::string preprocessing(const graph::Recipe& recipe) {
   return fmt::format("{{.mean = {{{}}}, .deviation = {{{}}}, .crop = {}{}{}}}", fmt::join(recipe.input_mean, ", "),
                      fmt::join(recipe.input_deviation, ", "), recipe.input_crop,
                      recipe.input_bilinear ? ", .interpolation = Interpolation::bilinear" : "",
-                     recipe.input_squash ? ", .squash = true" : "");
+                     recipe.input_fit == graph::Recipe::Fit::squash ? ", .fit = Fit::squash"
+                     : recipe.input_fit == graph::Recipe::Fit::pad  ? ", .fit = Fit::pad"
+                                                                    : "");
 }
 
 std::uint64_t hash_text(const std::string& text) {

@@ -165,7 +165,8 @@ struct Recipe {
   std::uint64_t seed = 1;
   std::array<double, 3> input_mean{}, input_deviation{1, 1, 1};  ///< of red, green, blue
   double input_crop = 0;
-  bool input_bilinear = false, input_squash = false;
+  bool input_bilinear = false;
+  enum class Fit : std::uint8_t { cut, squash, pad } input_fit = Fit::cut;
   double smoothing = 0, mixup = 0, cutmix = 0;
   std::int64_t crop = 0;
   bool flip = false;

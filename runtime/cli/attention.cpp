@@ -64,7 +64,7 @@ int run_attention(const CommandContext& context, const AttentionOptions& options
     photo = prepared(model, preprocessing, images.at(0), options.invert);
   }
   const Arena input = Arena::of_floats(static_cast<std::int64_t>(photo.pixels.size()), model.alignment);
-  normalize(photo.pixels, photo.channels, preprocessing, input.floats());
+  normalize(photo, preprocessing, input.floats());
   const std::vector<PatchMap> maps = attention(model, parameters.floats(), input.floats(), gpu);
   if (kind == ".svg") {
     const Arena outputs = Arena::of_floats(model.classes, model.alignment);

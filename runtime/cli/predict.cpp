@@ -79,7 +79,7 @@ int run_predict(const CommandContext& context, const PredictOptions& options, co
     const Pictures images = read_images(model, path);
     for (std::int64_t i = 0; i < images.size(); ++i) {
       const Image image = prepared(model, usage.input, images.at(i), options.invert);
-      normalize(image.pixels, shape[0], usage.input, input.floats());
+      normalize(image, usage.input, input.floats());
       const std::vector<float> sure = head ? probabilities(*head, inference, input.floats()) : [&] {
         inference.forward(input.floats(), 1, outputs.floats());
         return probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});

@@ -101,7 +101,7 @@ Answer Service::classify(const Question& question) {
                                                 question.body.size());
     const Image picture = prepared(decode_image(content, model_.image_shape[0], "the body", limits_.pixels), input_,
                                    model_.image_shape[1], model_.image_shape[2]);
-    normalize(picture.pixels, picture.channels, input_, image.data());
+    normalize(picture, input_, image.data());
   } catch (const Refusal&) {
     throw;
   } catch (const TooManyPixels& error) {

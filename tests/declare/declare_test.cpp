@@ -178,7 +178,7 @@ TEST(Declare, SaysWhatTheConfigurationDoesNot) {
       "config.json");
   const auto said = declare::declare(vit(), spoken, "M");
   EXPECT_EQ(said.assumptions.size(), 0u);
-  EXPECT_NE(said.header.find(".crop = 0.9, .interpolation = Interpolation::bilinear, .squash = true}"),
+  EXPECT_NE(said.header.find(".crop = 0.9, .interpolation = Interpolation::bilinear, .fit = Fit::squash}"),
             std::string::npos)
       << said.header;
   Config gated = of_tiny();
@@ -509,7 +509,7 @@ TEST(Declare, RefusesWhatContradictsItselfOrTheConfiguration) {
       {"no whole number of patches", [](auto&, auto& f) { f.image = {225, 240}; }},
       {"'pos_embed' has 197 positions", [](auto&, auto& f) { f.image = {384, 384}; }},
       {"interpolation 'lanczos' is none of bicubic and bilinear", [](auto&, auto& f) { f.interpolation = "lanczos"; }},
-      {"crop_mode 'border' is none of center and squash", [](auto&, auto& f) { f.crop_mode = "border"; }},
+      {"crop_mode 'border' is none of center, squash and pad", [](auto&, auto& f) { f.crop_mode = "border"; }},
       {"is none of token", [](auto&, auto& f) { f.pool = "avgmax"; }},
       {"is none of token", [](auto&, auto& f) { f.pool = "map"; }},
       {"global_pool is empty", [](auto&, auto& f) { f.pool = ""; }},

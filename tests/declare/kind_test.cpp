@@ -20,7 +20,8 @@ declare::Input input() {
     else
       return Model::input;
   }();
-  return {p.mean.values, p.deviation.values, p.crop, p.interpolation == Interpolation::bilinear, p.squash};
+  return {p.mean.values, p.deviation.values, p.crop, p.interpolation == Interpolation::bilinear,
+          static_cast<runtime::Fit>(p.fit)};
 }
 
 TEST(Declare, KnowsHowTheTemplatesHavePicturesPrepared) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "declare/declare.hpp"
+#include "declare/input.hpp"
 #include "runtime/safetensors.hpp"
 #include "tests/declare/refusal.hpp"
 #include "tests/paths.hpp"
@@ -48,11 +49,14 @@ TEST(Declare, ReadsTheImageEncoderOfSegmentAnything) {
             (std::vector<std::string>{"mask_decoder.iou_token.weight", "prompt_encoder.no_mask_embed.weight"}));
   const std::string header = declare::declare(read, Config{}, "M").header;
   EXPECT_NE(header.find("// A SAM image encoder of Segment Anything"), std::string::npos) << header;
-  EXPECT_NE(header.find("using M = SamEncoder<{\n    .image = {24, 16},\n    .patch = 4,\n    .width = 8,\n"
+  EXPECT_NE(header.find("struct M : SamEncoder<{\n    .image = {24, 16},\n    .patch = 4,\n    .width = 8,\n"
                         "    .heads = 2,\n    .depth = 4,\n    .mlp = 2,\n    .window = 3,\n    .whole_every = 2,\n"
-                        "    .neck = 4}>;"),
+                        "    .neck = 4}> {"),
             std::string::npos)
       << header;  // epsilon is SAM's, and not timm's
+  // Its program scales the longer side, and fills up what is left.
+  EXPECT_NE(header.find(".crop = 1, .interpolation = Interpolation::bilinear, .fit = Fit::pad};"), std::string::npos)
+      << header;
 }
 
 /// Its masks are others: the image encoder is the same.
@@ -66,6 +70,25 @@ TEST(Declare, ReadsTheConfigurationOfSamHq) {
     EXPECT_EQ(config.image, (std::array<std::int64_t, 2>{24, 24}));
     EXPECT_EQ(config.facts.at("epsilon"), "1e-05");
   }
+}
+
+TEST(Declare, PadsPicturesAsTheProcessorOfHuggingFacesSamDoes) {
+  const auto read = [](const std::string& sizes) {
+    Config config =
+        declare::parse_config(R"({"model_type": "sam", "vision_config": {"image_size": 24}})", "config.json");
+    declare::add_preprocessor(config, R"({"do_resize": true, "do_pad": true, "resample": 2, )" + sizes + "}", "p.json");
+    return config;
+  };
+  const Config config = read(R"("size": {"longest_edge": 24}, "pad_size": {"height": 24, "width": 24})");
+  EXPECT_EQ(config.crop, 1);
+  EXPECT_EQ(config.crop_mode, "pad");
+  EXPECT_EQ(config.interpolation, "bilinear");
+  EXPECT_EQ(refusal([&] { read(R"("size": {"longest_edge": 24}, "pad_size": {"height": 32, "width": 32})"); }),
+            "p.json: pictures are scaled to 24 and filled up to 32, which have to be the same");
+  std::vector<std::string> assumed;
+  const declare::Input input = input_of(declare::checkpoint_of(as_published()), config, assumed);
+  EXPECT_EQ(input.fit, runtime::Fit::pad);
+  EXPECT_TRUE(input.bilinear);
 }
 
 TEST(Declare, RefusesASamEncoderThatSamSpecCannotSay) {

@@ -33,7 +33,7 @@ struct Plain : Module {
                                            .deviation = 2,
                                            .crop = 0.875,
                                            .interpolation = Interpolation::bilinear,
-                                           .squash = true}};
+                                           .fit = Fit::squash}};
   Stack<Block, 3> blocks;
   Linear<D, 2_c> head;
   TESSERA_MEMBERS(Plain, blocks, head)
@@ -373,13 +373,16 @@ TEST(Trace, FillsTheRecipeIn) {
   EXPECT_EQ(r.input_mean, (std::array<double, 3>{0.5, 0.25, 0.125}));
   EXPECT_EQ(r.input_deviation, (std::array<double, 3>{2, 2, 2}));
   EXPECT_EQ(r.input_crop, 0.875);
-  EXPECT_TRUE(r.input_bilinear && r.input_squash);
+  EXPECT_TRUE(r.input_bilinear && r.input_fit == graph::Recipe::Fit::squash);
 }
 
 TEST(Trace, HowPicturesAreScaledNeedsACrop) {
-  constexpr Preprocessing fitted_linearly{.interpolation = Interpolation::bilinear}, squashed{.squash = true};
+  constexpr Preprocessing fitted_linearly{.interpolation = Interpolation::bilinear}, squashed{.fit = Fit::squash};
   static_assert(detail::recipe_fault({.input = fitted_linearly}).name == "input.interpolation");
-  static_assert(detail::recipe_fault({.input = squashed}).name == "input.squash");
+  static_assert(detail::recipe_fault({.input = squashed}).name == "input.fit");
+  constexpr Preprocessing padded{.crop = 1, .fit = Fit::pad}, cut_and_padded{.crop = 0.9, .fit = Fit::pad};
+  static_assert(detail::recipe_fault({.input = padded}).name.empty());
+  static_assert(detail::recipe_fault({.input = cut_and_padded}).name == "input.fit");
   static_assert(detail::recipe_fault(Plain::recipe).name.empty());
 }
 

@@ -48,6 +48,7 @@ Json some_value(Choices& choices) {
                                       "map",
                                       "tok",
                                       "longest",
+                                      "pad",
                                       "x\ny",
                                       "*/ #include",
                                       "\"; int x;",

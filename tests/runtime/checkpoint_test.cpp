@@ -26,7 +26,7 @@ class Checkpoint : public testing::Test {
                           .deviation = {0.5, 1.5, 0.7},
                           .crop = 0.9,
                           .interpolation = Interpolation::bilinear,
-                          .squash = true};
+                          .fit = Fit::squash};
     state.data = {"some folder", 77, 5};
     state.fingerprint = 0xfedcba98;
     state.step = 12;
@@ -74,7 +74,7 @@ TEST_F(Checkpoint, RoundTripKeepsEveryBit) {
   EXPECT_EQ(read.recipe.input.deviation, state.recipe.input.deviation);
   EXPECT_EQ(read.recipe.input.crop, 0.9);
   EXPECT_EQ(read.recipe.input.interpolation, Interpolation::bilinear);
-  EXPECT_TRUE(read.recipe.input.squash);
+  EXPECT_EQ(read.recipe.input.fit, Fit::squash);
   EXPECT_EQ(read.data, state.data);
   EXPECT_EQ(read.fingerprint, state.fingerprint);
   EXPECT_EQ(read.step, 12);
@@ -86,6 +86,16 @@ TEST_F(Checkpoint, RoundTripKeepsEveryBit) {
   EXPECT_EQ(read.batches, 2);
   EXPECT_EQ(read.curve, state.curve);
   EXPECT_EQ(read.classes, state.classes);
+}
+
+TEST_F(Checkpoint, SaysThatPicturesArePadded) {
+  state.recipe.input = {.mean = {0.1, 0.2, 0.3}, .deviation = {1, 1, 1}, .crop = 1, .fit = Fit::pad};
+  save_checkpoint(file(), model, parameters.floats(), optimizer.floats(), state);
+  EXPECT_EQ(read_safetensors(file()).metadata.at("input_pad"), "1");
+  const TrainingState read = resume_checkpoint(file(), model, parameters.floats(), optimizer.floats());
+  EXPECT_EQ(read.recipe.input.fit, Fit::pad);
+  change([](Safetensors& content) { content.metadata["input_crop"] = "0.9"; });
+  EXPECT_CONTAINS(refusal(), "the checkpoint's 'input_pad' is damaged");
 }
 
 TEST_F(Checkpoint, HoldsKeysAndShapesAsTheModelTellsThem) {
@@ -304,6 +314,7 @@ TEST_F(Checkpoint, EveryFieldOutOfItsBoundsIsNamedBothInUseAndInResuming) {
       {"input_crop", {"-1", "5e-4", "1.1", "nan"}},
       {"input_interpolation", {"nearest", "bicubic", ""}},
       {"input_squash", {"0", "true", ""}},
+      {"input_pad", {"0", "true", "", "1"}},  // these pictures are squashed
       {"input_mean.0", {"inf", "nan", "-1e7"}},
       {"input_deviation.2", {"0", "inf", "nan", "-1"}}};
   const Safetensors sound = read_safetensors(file());

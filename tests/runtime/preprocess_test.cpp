@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
+#include <vector>
 
 #include "runtime/resize.hpp"
 #include "runtime/safetensors.hpp"
@@ -48,7 +50,7 @@ TEST_P(PillowOnce, CropsTheMiddleOfTheShorterSideAsTimmDoes) {
 }
 
 TEST_P(PillowOnce, SquashesBothSidesAsTimmDoes) {
-  const Preprocessing input{.crop = 0.9, .interpolation = Interpolation::bilinear, .squash = true};
+  const Preprocessing input{.crop = 0.9, .interpolation = Interpolation::bilinear, .fit = Fit::squash};
   const Image want = picture("squashed/out");
   EXPECT_EQ(prepared(picture("squashed/in"), input, 28, 28).pixels, want.pixels);
 }
@@ -85,6 +87,40 @@ TEST(Prepared, AShareOfWholePixelsLosesNone) {
 TEST(Prepared, WithoutACropTheWholePictureIsFittedIn) {
   const Image image{1, 4, 4, {0, 4, 8, 8, 4, 8, 8, 8, 100, 100, 0, 0, 100, 100, 0, 0}};
   EXPECT_EQ(prepared(image, {}, 2, 2).pixels, fit(image, 2, 2).pixels);
+}
+
+TEST(Prepared, PadsBelowOrToTheRightWithWhatNormalizesToZero) {
+  const Preprocessing input{.mean = {0.485, 0.456, 0.406},
+                            .deviation = {0.229, 0.224, 0.225},
+                            .crop = 1,
+                            .interpolation = Interpolation::bilinear,
+                            .fit = Fit::pad};
+  struct Case {
+    std::int64_t height, width, rows, columns;  ///< of the picture, and of it in 16 x 16
+  };
+  // Segment Anything's ResizeLongestSide: int(side * 16 / longest + 0.5).
+  for (const auto& [height, width, rows, columns] :
+       {Case{40, 30, 16, 12}, {30, 41, 12, 16}, {8, 8, 16, 16}, {1, 900, 1, 16}, {16, 7, 16, 7}}) {
+    Image image{3, height, width, Bytes(static_cast<std::size_t>(3 * height * width))};
+    for (std::size_t i = 0; i < image.pixels.size(); ++i) image.pixels[i] = static_cast<std::uint8_t>(i * 37 + 11);
+    const Image result = prepared(image, input, 16, 16),
+                scaled = resized(image, rows, columns, Interpolation::bilinear);
+    ASSERT_EQ(result.pixels.size(), 3u * 16 * 16);
+    std::vector<float> values(result.pixels.size()), wanted(scaled.pixels.size());
+    normalize(result, input, values.data());
+    normalize(scaled.pixels, 3, input, wanted.data());
+    for (std::int64_t c = 0; c < 3; ++c)
+      for (std::int64_t y = 0; y < 16; ++y)
+        for (std::int64_t x = 0; x < 16; ++x) {
+          const auto at = static_cast<std::size_t>((c * 16 + y) * 16 + x);
+          const bool of_picture = y < rows && x < columns;
+          const float want = of_picture ? wanted[static_cast<std::size_t>((c * rows + y) * columns + x)] : 0;
+          ASSERT_EQ(values[at], want) << height << "x" << width << ": " << c << ", " << y << ", " << x;
+          if (!of_picture) {
+            ASSERT_EQ(result.pixels[at], (std::array{124, 116, 104})[static_cast<std::size_t>(c)]);
+          }
+        }
+  }
 }
 
 TEST(Normalize, TakesEachChannelsOwnMeanAndDeviation) {

@@ -5,7 +5,7 @@
 
 namespace tessera::models {
 
-using HfSam = SamEncoder<{
+struct HfSam : SamEncoder<{
     .image = 8,
     .patch = 2,
     .width = 4,
@@ -14,6 +14,8 @@ using HfSam = SamEncoder<{
     .mlp = 2,
     .window = 3,
     .whole_every = 2,
-    .neck = 4}>;
+    .neck = 4}> {
+  static constexpr Preprocessing input{.mean = {0.485, 0.456, 0.406}, .deviation = {0.229, 0.224, 0.225}, .crop = 1, .interpolation = Interpolation::bilinear, .fit = Fit::pad};
+};
 
 }  // namespace tessera::models

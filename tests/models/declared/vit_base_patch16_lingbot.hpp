@@ -19,7 +19,7 @@ struct VitBasePatch16Lingbot : Vit<{
     .positions = Positions::none,
     .layer_scale = 1e-05,
     .epsilon = 1e-05}, VitBasePatch16LingbotBlock> {
-  static constexpr Preprocessing input{.mean = {0.485, 0.456, 0.406}, .deviation = {0.229, 0.224, 0.225}, .crop = 1, .interpolation = Interpolation::bilinear, .squash = true};
+  static constexpr Preprocessing input{.mean = {0.485, 0.456, 0.406}, .deviation = {0.229, 0.224, 0.225}, .crop = 1, .interpolation = Interpolation::bilinear, .fit = Fit::squash};
 };
 
 }  // namespace tessera::models
