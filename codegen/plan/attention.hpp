@@ -19,7 +19,8 @@ using IsAttention = std::function<bool(const BeforeMix& before)>;
 std::optional<BeforeMix> attention_before(const KernelProgram& program, const std::vector<Item>& order, std::size_t mix,
                                           const IsAttention& is_attention);
 /// Scores, their softmax and what it weighs become one kernel where the scores of an image are larger than L1:
-/// it goes by blocks of queries of one head, whose scores lie on the stack. The last one takes up the other two.
+/// it goes by blocks of queries of one head and, where keys are many, of keys (online_softmax.hpp), whose scores lie on
+/// the stack. The last one takes up the other two, and what adds to the scores between them.
 void attend_in_blocks(KernelProgram& program);
 /// Attention's backward pass becomes one kernel where the scores of an image are many and no row of them is summed over
 /// (passes/row_sums.hpp): probabilities, the gradients of values, scores and queries within the keys' gradient, by

@@ -20,7 +20,7 @@ constexpr std::int64_t queries_of_forward_block = 64;
 
 /// Of factors of bf16: each block packs or widens all its keys and values, so that it is larger, and has as many
 /// queries as there is room for on the stack beside these copies, up to so many.
-constexpr std::int64_t bf16_block_reals = 24 << 10, bf16_queries = 64, bf16_stack_bytes = 376 << 10;
+constexpr std::int64_t bf16_block_reals = 24 << 10, bf16_queries = 64, stack_bytes = 376 << 10;
 
 /// Of a backward pass, of probabilities and of their gradients each: a block adds to all rows of two gradients, so that
 /// it is larger.
@@ -59,11 +59,18 @@ struct Room {
   std::int64_t best, most;
 };
 
-/// Those of a block of keys: as attention's first GEMM takes them, all of the block, or as the last one does.
+/// Those of a block of keys, of factors of bf16: as attention's first GEMM takes them or as the last one does,
+/// whichever is more. No more than most_copied of a right factor is copied as a whole, and of a left one a tile's rows.
 std::int64_t bytes_of_key_block(const Kernel& kernel, const Schedule& s, const Target& target) {
+  constexpr std::int64_t most_copied = 256 << 10, tile = 36;
   const Kernel& scores = kernel.fused.part(Fused::Role::scores);
-  const std::int64_t depth = scores.axes[scores.steps[0].over[0]].dim.value();
-  return std::max(bytes_of_copies(kernel, s, target), 2 * s.keys * whole_tiles(depth));
+  const bool narrows = kernel.gemm.narrows;
+  const std::int64_t depth = whole_tiles(scores.axes[scores.steps[0].over[0]].dim.value()),
+                     columns = whole_tiles(kernel.axes[kernel.gemm.columns].dim.value());
+  const std::int64_t first = std::min(most_copied, 2 * s.keys * depth) + (narrows ? 2 * tile * depth : 0),
+                     last = narrows ? std::min(most_copied, 2 * s.keys * columns) + 2 * tile * s.keys
+                                    : bytes_of_copies(kernel, s, target);
+  return std::max(first, last);
 }
 
 /// `reals`: of one query's scores.
@@ -73,14 +80,14 @@ Room room_of(const Kernel& kernel, const Schedule& s, const Target& target, std:
     return {queries_of(gradient_block_reals), queries_of(gradient_block_reals)};
   const std::int64_t bytes = kernel.gemm.narrows ? 4 : 6;  // of a score, and of its probability where that is beside it
   if (s.keys) {
-    if (factors_on(kernel, target) == DType::real) return {queries_of_forward_block, queries_of_forward_block};
+    const bool real = factors_on(kernel, target) == DType::real;
     const std::int64_t sums = 8 * kernel.axes[kernel.gemm.columns].dim.value();  // bytes, of a block and of all so far
-    const std::int64_t most =
-        (bf16_stack_bytes - bytes_of_key_block(kernel, s, target)) / (bytes * keys_of_forward_block + sums);
+    const std::int64_t left = stack_bytes - (real ? 0 : bytes_of_key_block(kernel, s, target));
+    const std::int64_t most = std::max<std::int64_t>(1, left / ((real ? 4 : bytes) * keys_of_forward_block + sums));
     return {std::min(most, queries_of_forward_block), most};
   }
   if (factors_on(kernel, target) == DType::real) return {queries_of(block_reals), queries_of(stack_reals)};
-  const std::int64_t most = queries_of((bf16_stack_bytes - bytes_of_copies(kernel, s, target)) / bytes);
+  const std::int64_t most = queries_of((stack_bytes - bytes_of_copies(kernel, s, target)) / bytes);
   return {std::min(most, std::max(bf16_queries, queries_of(bf16_block_reals))), most};
 }
 
@@ -168,7 +175,7 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
       while (s.keys % *rows) --*rows;
   }
   s.queries = std::min(queries, parts(parts(queries, parts(queries, room.best)), unit()) * unit());
-  if (factors_on(kernel, target) == DType::bf16) s.queries = std::min(s.queries, room.most / unit() * unit());
+  if (online || factors_on(kernel, target) == DType::bf16) s.queries = std::min(s.queries, room.most / unit() * unit());
   return s;
 }
 

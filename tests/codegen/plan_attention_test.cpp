@@ -129,6 +129,25 @@ TEST(PlanAttention, OfManyKeysGoesByBlocksOfThemAndOnFromRowMaxAndRowSum) {
   EXPECT_FALSE(goes_by_keys(forward_pass(trace<Causal>("causal"))));
 }
 
+TEST(PlanAttention, OfWideHeadsAndManyKeysHasFewerQueriesForTheStack) {
+  using Wide = models::Vit<{.image = 64 * 8, .patch = 8, .width = 512, .heads = 1, .depth = 2}>;  // a head of 512
+  for (const codegen::Precision precision :
+       {codegen::Precision::fp32, codegen::Precision::bf16, codegen::Precision::int8}) {
+    const Plan plan = forward_pass(trace<Wide>("wide"), precision);
+    std::size_t found = 0;
+    for (std::size_t at = 0; at < plan.program.kernels.size(); ++at) {
+      if (!codegen::attends(plan.program.kernels[at])) continue;
+      ++found;
+      for (const auto& [target, schedules] : plan.schedules) {
+        const std::int64_t queries = schedules[at].queries;
+        EXPECT_GE(queries, 4) << target;
+        EXPECT_LE(queries * (512 * 4 + 512 * 8), 376 << 10) << target;  // scores, and what was weighed, twice
+      }
+    }
+    EXPECT_EQ(found, 1u) << print(plan);
+  }
+}
+
 TEST(PlanAttention, OfBf16AndManyKeysStaysThreeKernelsWhereAFactorIsDrawnForEachKey) {
   using Dropping = models::Vit<{
       .image = 46 * 8, .patch = 8, .width = 96, .heads = 3, .depth = 1, .attention_dropout = 0.1}>;  // of 2,117
