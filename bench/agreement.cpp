@@ -1,10 +1,11 @@
-// How often ViT-Tiny in bf16 and in int8 answers what it answers in single precision: published weights, CIFAR-10's
+// How often ViT-Tiny in bf16, int8 and int4 answers what it answers in single precision: published weights, CIFAR-10's
 // photographs brought to 224 x 224. Usage: agreement WEIGHTS CIFAR_FOLDER [IMAGES]
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <vector>
 
 #include "runtime/arena.hpp"
@@ -17,6 +18,7 @@
 #include "runtime/safetensors.hpp"
 #include "vit_tiny.h"
 #include "vit_tiny_bf16.h"
+#include "vit_tiny_int4.h"
 #include "vit_tiny_int8.h"
 
 namespace {
@@ -41,6 +43,8 @@ const Model models[] = {
      vit_tiny_bf16_forward},
     {"int8", VIT_TINY_INT8_PACKED_FORWARD_FLOATS, VIT_TINY_INT8_FORWARD_SCRATCH_BYTES(1), vit_tiny_int8_pack_forward,
      vit_tiny_int8_forward},
+    {"int4", VIT_TINY_INT4_PACKED_FORWARD_FLOATS, VIT_TINY_INT4_FORWARD_SCRATCH_BYTES(1), vit_tiny_int4_pack_forward,
+     vit_tiny_int4_forward},
 };
 
 /// The starting values of the parameters are replaced by those of the file.
@@ -77,16 +81,17 @@ void compare(const char* weights, const char* folder, std::int64_t images) {
     if (m.pack(parameters.floats(), packed.back().floats())) tessera::runtime::fail(m.name, " cannot be packed");
   }
   const Arena input = Arena::of_floats(pixels, VIT_TINY_ALIGNMENT);
-  std::vector<float> outputs[3];
-  std::int64_t changed[3] = {}, changed_where_sure[3] = {}, sure = 0;
-  double error[3] = {}, size = 0;
+  constexpr std::size_t all = std::size(models);
+  std::vector<float> outputs[all];
+  std::int64_t changed[all] = {}, changed_where_sure[all] = {}, sure = 0;
+  double error[all] = {}, size = 0;
   tessera::runtime::Counter counter("images", data.size());
   for (std::int64_t i = 0; i < data.size(); ++i, counter.add(1)) {
     const auto bytes = data.image(i);
     const tessera::runtime::Image small{data.channels, data.height, data.width, {bytes.begin(), bytes.end()}};
     const tessera::runtime::Image large = tessera::runtime::resized(small, side, side);
     tessera::runtime::normalize(large.pixels, large.channels, vit_tiny_input, input.floats());
-    for (std::size_t m = 0; m < 3; ++m) {
+    for (std::size_t m = 0; m < all; ++m) {
       outputs[m].assign(static_cast<std::size_t>(classes), 0);
       if (models[m].forward(parameters.floats(), packed[m].floats(), input.floats(), 1, outputs[m].data(),
                             scratch[m].data()))
@@ -103,7 +108,7 @@ void compare(const char* weights, const char* folder, std::int64_t images) {
   const auto share = [](std::int64_t part, std::int64_t of) { return 100 * double(part) / double(of); };
   std::printf("%lld images, of %lld of which single precision is at least half sure\n",
               static_cast<long long>(data.size()), static_cast<long long>(sure));
-  for (std::size_t m = 1; m < 3; ++m)
+  for (std::size_t m = 1; m < all; ++m)
     std::printf(
         "%s: another answer for %.2f %%, of the sure ones for %.2f %%; logits differ by %.2f %% of their size\n",
         models[m].name, share(changed[m], data.size()), share(changed_where_sure[m], sure),

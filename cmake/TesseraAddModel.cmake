@@ -1,4 +1,4 @@
-# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8]
+# tessera_add_model(<name> DECLARATION <header> MODEL <class> [ISA scalar avx2 ...] [CUDA 80 90a] [PRECISION bf16|int8|int4]
 #   [TILES table] [TRAIN [SERVE] [DISTRIBUTED mpi [nccl]]] [CHECKPOINT weights [LABELS names]] [SHARED [EMBED]])
 # tessera_add_model(<name> GENERATOR <target> MODEL <class> ...)
 #
@@ -30,7 +30,8 @@
 # MODEL is the fully qualified class. ISA are the instruction sets to emit, names of codegen/isas.def in any order; without it,
 # those that the table has by default for the precision. Of those that run on a machine, which CPUID says, a program takes the last
 # one in the table (neon: on 64-bit Arm, always); scalar is the portable one that is always needed. PRECISION is what the factors of matrix products are
-# rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained); parameters, gradients
+# rounded to: fp32 (default), bf16, or int8 (of products with a parameter, where nothing is trained), of which int4 has the
+# parameters in four bits; parameters, gradients
 # and optimiser state are of single precision in all. TILES is a table of tiles of matrix products that bench/tune.py has
 # measured for the machine that it is for, in the place of the generator's own (codegen/plan/tiles.txt). The emitted files lie in ${CMAKE_BINARY_DIR}/generated/<name>. Where TESSERA_EMITTED_FROM
 # names another build tree of the project, they are taken from there and nothing is generated: so a further compiler compiles the
@@ -328,8 +329,8 @@ function(tessera_add_model name)
   endif()
   if(NOT arg_PRECISION)
     set(arg_PRECISION fp32)
-  elseif(NOT arg_PRECISION MATCHES "^(fp32|bf16|int8)$")
-    message(FATAL_ERROR "tessera_add_model(${name}): PRECISION is fp32, bf16 or int8, not ${arg_PRECISION}")
+  elseif(NOT arg_PRECISION MATCHES "^(fp32|bf16|int8|int4)$")
+    message(FATAL_ERROR "tessera_add_model(${name}): PRECISION is fp32, bf16, int8 or int4, not ${arg_PRECISION}")
   endif()
   _tessera_isas(arg_ISA "tessera_add_model(${name})" ${arg_PRECISION} ${arg_ISA})
 

@@ -148,7 +148,7 @@ Plan plan_program(const graph::Graph& primitive, ProgramKind kind, const Generat
   dump(options, name + "_graph", graph);
   KernelProgram kernels = lower(graph, kind);
   // Gradients need more than eight bits: they are of single precision.
-  const bool in_fp32 = options.precision == Precision::int8 && differentiates(kernels);
+  const bool in_fp32 = quantizes(options.precision) && differentiates(kernels);
   kernels.precision = in_fp32 ? Precision::fp32 : options.precision;
   verify(kernels);
   dump(options, name + "_kernels", kernels);
@@ -395,7 +395,7 @@ Writes the sources of {1}: C header, kernels for each instruction set, program.
   --batch N      with so many images (default: the recipe's batch)
   --real TYPE    float (default), or double: for checking gradients, with --isa scalar
   --precision P  what factors of matrix products are rounded to: fp32 (default), bf16, or, of those with a parameter
-                 and where nothing is trained, int8
+                 and where nothing is trained, int8, or int4 (the parameters, in groups of 32; what they meet, int8)
   --dump DIR     write the text of every stage to DIR: graphs and kernels, also behind each pass, and plans
   --disable-pass NAME
                  leave out a pass over graphs or kernels, for CPU and CUDA alike; may stand several times
@@ -477,7 +477,8 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       } else if (option == "--precision") {
         const std::string precision = value();
         const auto at = ranges::find_if(precisions, [&](Precision p) { return name_of(p) == precision; });
-        if (at == precisions.end()) throw Error(fmt::format("--precision is fp32, bf16 or int8, not {}", precision));
+        if (at == precisions.end())
+          throw Error(fmt::format("--precision is fp32, bf16, int8 or int4, not {}", precision));
         options.precision = *at;
       } else if (option == "--isa") {
         options.isas.clear();
@@ -488,8 +489,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
       }
     }
     const std::vector<Target> targets = targets_of(options);
-    if (options.cuda && options.precision == Precision::int8)
-      throw Error("--cuda works with --precision fp32 or bf16 only");
+    if (options.cuda && quantizes(options.precision)) throw Error("--cuda works with --precision fp32 or bf16 only");
     if (!architecture.empty()) {
       fmt::print("{}", predict(declared, options, architecture, batch));
       return 0;
@@ -502,7 +502,7 @@ int generator_main(const graph::Graph& declared, int argc, char** argv) {
     if (options.real == "double" && ranges::any_of(targets, [](const Target& t) { return t.lanes > 1; }))
       throw Error("--real double works with --isa scalar only");
     if (options.real == "double" && options.precision != Precision::fp32)
-      throw Error("--precision bf16 and int8 work with --real float only");
+      throw Error("--precision bf16, int8 and int4 work with --real float only");
     if (options.real == "double" && options.cuda) throw Error("--cuda works with --real float only");
     std::map<std::string, std::string> files = generate(declared, options);
     make_folder(out);

@@ -66,9 +66,11 @@ struct Isa {
   std::string_view vectors;         ///< text of the vectors, which all else is written in
   Few<std::string_view> begin;      ///< texts before the namespace: headers, pragmas of the target
   std::string_view end;             ///< text behind it
-  Few<std::string_view> bf16{};     ///< texts of values of bf16, of int8's caches too, and of their products, in order
-  std::string_view pack_bf16{};     ///< text that packs the parameters which they read
-  Few<std::string_view> int8{};     ///< texts of products of int8, in order
+  Few<std::string_view>
+      bf16{};  ///< texts of values of bf16, of int8's caches and int4's scales too, and of their products, in order
+  std::string_view pack_bf16{};  ///< text that packs the parameters which they read
+  Few<std::string_view> int8{};  ///< texts of products of int8, in order
+  Few<std::string_view> int4{};  ///< texts of products of int8 with weights of int4, in order, behind those of bf16
 };
 
 namespace isa_table {
@@ -106,9 +108,10 @@ static_assert(all([](const Isa& isa) {
               "an instruction set lacks lanes, accumulators, columns or product_sums");
 static_assert(all([](const Isa& isa) {
                 const bool bf16 = isa.precisions.contains(Precision::bf16),
-                           int8 = isa.precisions.contains(Precision::int8);
-                return !isa.precisions.empty() && (bf16 || int8) == !isa.bf16.empty() &&
-                       bf16 == !isa.pack_bf16.empty() && int8 == !isa.int8.empty();
+                           int8 = isa.precisions.contains(Precision::int8),
+                           int4 = isa.precisions.contains(Precision::int4);
+                return !isa.precisions.empty() && (bf16 || int8 || int4) == !isa.bf16.empty() &&
+                       bf16 == !isa.pack_bf16.empty() && int8 == !isa.int8.empty() && int4 == !isa.int4.empty();
               }),
               "an instruction set lacks the texts of a precision that it is emitted for, or has those of another");
 static_assert(all([](const Isa& isa) { return !isa.vectors.empty() && !isa.begin.empty() && !isa.end.empty(); }),

@@ -33,7 +33,7 @@ RECORDS, PAGE = ROOT / "bench/records/vqgan", ROOT / "docs/performance/vqgan.md"
 KINDS = {"tessera": "Tessera", "torch": "PyTorch", "torch-nhwc": "PyTorch, channels last"}
 
 
-APART = {"fp32": 1e-4, "bf16": 0.03, "int8": 0.1}  # of results, at most, by precision
+APART = {"fp32": 1e-4, "bf16": 0.03, "int8": 0.1, "int4": 0.1}  # of results, at most, by precision
 
 
 class Work(typing.NamedTuple):
@@ -63,7 +63,7 @@ WORKS = {
     "GPT of 8 layers of 512: token, batch 1": Work("token", GPT, 1, False, 256),
     "GPT of 8 layers of 512: token, batch 16": Work("token", GPT, 16, False, 256),
     **{f"GPT of 8 layers of 512: token, batch {batch}, {precision}": Work("token", (f"{GPT[0]}_{precision}",), batch, False, 256)
-       for precision in ("bf16", "int8") for batch in (1, 16)},
+       for precision in ("bf16", "int8", "int4") for batch in (1, 16)},
     "published VQGAN, 256 pixels: encode": Work("encode", ("vqgan_256_encode",), 1),
     "published VQGAN, 256 pixels: decode": Work("decode", ("vqgan_256_decode",), 1),
 }
@@ -332,6 +332,8 @@ class Torch:
         m, tokens = self.model.eval(), self.inputs.long()[:, :, None]
         if self.work.precision == "bf16":
             m = m.bfloat16()
+        if self.work.precision == "int4":
+            m = with_weights_of_int4(m)
         if self.work.precision == "int8":
             m = self.torch.ao.quantization.quantize_dynamic(m, {self.torch.nn.Linear}, self.torch.qint8)
 
@@ -342,6 +344,36 @@ class Torch:
             return logits
 
         return self.inference(run)
+
+
+def with_weights_of_int4(model):
+    """Its linear maps with weights of four bits in groups of 32, whose number farthest from zero is -8 times a scale, as
+    Tessera's; the rest of it in bf16, for which PyTorch's product is made."""
+    import torch
+
+    class Int4(torch.nn.Module):
+        def __init__(self, linear):
+            super().__init__()
+            groups = linear.weight.detach().unflatten(1, (-1, 32))
+            scale = (groups.gather(2, groups.abs().argmax(2, keepdim=True)) / -8).bfloat16()
+            numbers = (groups / scale.float()).round().clamp(-8, 7).to(torch.int32).flatten(1) + 8
+            self.weight = torch.ops.aten._convert_weight_to_int4pack_for_cpu(numbers, 1)
+            self.scales = torch.cat((scale, torch.zeros_like(scale)), 2).transpose(0, 1).contiguous()  # and middles
+            self.bias = None if linear.bias is None else linear.bias.detach().bfloat16()
+
+        def forward(self, x):
+            y = torch.ops.aten._weight_int4pack_mm_for_cpu(x.flatten(0, -2), self.weight, 32, self.scales)
+            return y.view(*x.shape[:-1], -1) if self.bias is None else y.view(*x.shape[:-1], -1) + self.bias
+
+    def replace(module):
+        for name, child in module.named_children():
+            if isinstance(child, torch.nn.Linear):
+                setattr(module, name, Int4(child))
+            else:
+                replace(child)
+
+    replace(model)
+    return model.bfloat16()
 
 
 def fastest(run):
@@ -431,7 +463,7 @@ def cell(name, measured, kind):
 def page():
     lines = ["# VQGAN and its transformer", "",
              *pages.wrapped("Milliseconds, one thread, fp32 where nothing else is said, beside PyTorch (eager; maps as they are, or channels last; "
-                            "of int8 its dynamic quantization), medians of rounds in "
+                            "of int8 its dynamic quantization, of int4 its product of bf16 with weights in groups of 32), medians of rounds in "
                             "turns, and the share of the FMA [ceiling](method.md#ceilings), which counts the declaration's FLOPs. "
                             "Convolutions are of 128 channels and maps of 32 x 32; a token's time is the mean over all positions. Outputs were "
                             "compared before. [bench/peers/vqgan.py](../../bench/peers/README.md) measures, and writes this page."), ""]

@@ -36,9 +36,21 @@ namespace {
 std::string_view simd(std::string_view text) { return embedded(fmt::format("cpu/simd/{}.h", text)); }
 
 /// What entry points call and read of the texts before them.
-const std::set<std::string> entry_names{
-    "std::min<std::int64_t>", "share",       "threads",   "each_image", "group_of",   "chunks_of", "group.first",
-    "group.images",           "group.chunk", "group.end", "team.first", "team.alone", "bf16_at",   "int8_at"};
+const std::set<std::string> entry_names{"std::min<std::int64_t>",
+                                        "share",
+                                        "threads",
+                                        "each_image",
+                                        "group_of",
+                                        "chunks_of",
+                                        "group.first",
+                                        "group.images",
+                                        "group.chunk",
+                                        "group.end",
+                                        "team.first",
+                                        "team.alone",
+                                        "bf16_at",
+                                        "int8_at",
+                                        "int4_at"};
 
 /// Gradients that no stage behind one of the top level writes any more; in a loop over layers: no pass behind that of
 /// their layer.
@@ -197,13 +209,14 @@ class File : EntryWriter {
     const bool stored = ranges::any_of(plans_, [](const Plan& plan) {
       return ranges::any_of(plan.program.tensors, [](const Tensor& t) { return t.element == DType::bf16; });
     });
-    const bool bf16 = stored || has_gemms_of(DType::bf16), int8 = has_gemms_of(DType::int8);
+    const bool int4 = has_gemms_of(DType::int4), bf16 = stored || has_gemms_of(DType::bf16) || int4;
     const auto add = [&](const Few<std::string_view>& texts) {
       for (const std::string_view text : texts)
         if (!ranges::contains(all, text)) all.push_back(text);
     };
     if (bf16) add(target_.bf16);
-    if (int8) add(target_.int8);
+    if (has_gemms_of(DType::int8)) add(target_.int8);
+    if (int4) add(target_.int4);
     if (ranges::any_of(packed_.entries,
                        [](const PackedEntry& e) { return e.element == DType::real && e.packing == Packing::panels; }))
       all.push_back("pack");

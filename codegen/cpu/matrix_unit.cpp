@@ -83,12 +83,13 @@ void tile_by_matrix_unit(Values& v, Block& b, const Tile& tile, const GemmOperan
   Expr ahead = name("nullptr"), lines = integer(0);
   if (const int r = v.kernel.gemm.rows; !g.packs_b() && r >= 0) {
     const Expr next = panel + integer(tile_side * panel_k(factors_on(v.kernel, v.target), g.k));
+    const std::int64_t all = lines_of_panel(factors_on(v.kernel, v.target));
     if (v.extent[r] < 0) {
       ahead = next;
-      lines = tree::choose(tree::binary("==", v.place[r].variable, integer(0)), integer(tile_side), integer(0));
+      lines = tree::choose(tree::binary("==", v.place[r].variable, integer(0)), integer(all), integer(0));
     } else {
       const std::int64_t high = v.schedule.tile[r], blocks = (v.extent[r] + high - 1) / high;
-      const std::int64_t part = (tile_side + blocks - 1) / blocks;
+      const std::int64_t part = (all + blocks - 1) / blocks;
       ahead = next + v.along(r, part * g.whole_k / high);
       lines = integer(part);
     }

@@ -59,9 +59,9 @@ void Packer::pack(Block& b, const PackedEntry& e) const {
   b.push_back(tree::comment(described(e)));
   tree::Statement packs =
       e.packing == Packing::plain ? tree::evaluate(call("std::copy_n", {source, integer(e.columns), to}))
-      : e.element == DType::int8
-          ? tree::evaluate(call("pack_int8", {source, integer(e.columns), integer(e.depth), to, scales_of(e)}))
-          : rows(e, source, to, integer(0), integer(rows_of(e)));
+      : quantized(e.element)      ? tree::evaluate(call(std::string("pack_") + name_of(e.element),
+                                                        {source, integer(e.columns), integer(e.depth), to, scales_of(e)}))
+                                  : rows(e, source, to, integer(0), integer(rows_of(e)));
   if (count == 1) {
     b.push_back(std::move(packs));
     return;
@@ -155,7 +155,7 @@ std::int64_t Packer::width(const PackedEntry& e) const {
   return tile_vectors(target_, e.columns, e.element) * target_.lanes;
 }
 
-/// Where the scales and sums of a parameter in int8 lie.
+/// Where the scales and sums of a parameter in int8 lie, or the sums of one in int4.
 Expr Packer::scales_of(const PackedEntry& panels) const {
   const auto at = ranges::find_if(packed_.entries, [&](const PackedEntry& e) {
     return e.key == panels.key && e.first == panels.first && e.packing == Packing::scales;
@@ -164,8 +164,8 @@ Expr Packer::scales_of(const PackedEntry& panels) const {
 }
 
 std::set<std::string> Packer::functions() {
-  return {"pack",    "pack_transposed", "pack_taps",   "pack_int8",
-          "bf16_at", "int8_at",         "std::copy_n", "std::min<std::int64_t>"};
+  return {"pack",    "pack_transposed", "pack_taps", "pack_int8",   "pack_int4",
+          "bf16_at", "int8_at",         "int4_at",   "std::copy_n", "std::min<std::int64_t>"};
 }
 
 }  // namespace tessera::codegen::cpu

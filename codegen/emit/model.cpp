@@ -108,7 +108,7 @@ std::string ModelFiles::why_precision_is_idle() const {
   };
   if (precision == Precision::fp32 || ranges::any_of(plans, rounds)) return "";
   return fmt::format("the precision {} changes nothing: no matrix product{} has {} columns and as deep sums",
-                     name_of(precision), precision == Precision::int8 ? " with a parameter" : "", least_n);
+                     name_of(precision), quantizes(precision) ? " with a parameter" : "", least_n);
 }
 
 AttentionMaps attention_maps(const ModelFiles& m) {

@@ -6,6 +6,8 @@
 // splits, permutations, broadcasts) cost nothing and need no kernel.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -72,10 +74,15 @@ struct Expression {
 
 enum class Reduction : std::uint8_t { sum, maximum };
 
-/// What the values of a tensor are stored as. int8: integers from -127 to 127, times a scale.
-enum class DType : std::uint8_t { real, bf16, int8 };
-constexpr std::int64_t values_in_real(DType e) { return e == DType::int8 ? 4 : e == DType::bf16 ? 2 : 1; }
-constexpr const char* name_of(DType e) { return e == DType::int8 ? "int8" : e == DType::bf16 ? "bf16" : "real"; }
+/// What the values of a tensor are stored as. int8: integers from -127 to 127, times a scale. int4, of weights in
+/// panels: two integers from -8 to 7 in a byte, which counts as one value, times a scale for each group of a column.
+enum class DType : std::uint8_t { real, bf16, int8, int4 };
+constexpr bool quantized(DType e) { return e == DType::int8 || e == DType::int4; }
+constexpr std::int64_t values_in_real(DType e) { return quantized(e) ? 4 : e == DType::bf16 ? 2 : 1; }
+constexpr const char* name_of(DType e) {
+  constexpr std::array names{"real", "bf16", "int8", "int4"};
+  return names.at(static_cast<std::size_t>(e));
+}
 
 /// One step for each point of the outer axes: reduce `value` over the inner axes `over`, or store values over them.
 struct Step {

@@ -80,7 +80,7 @@ const PackedEntry* PackedArena::find(const PackedEntry& wanted) const {
   return at == entries.end() ? nullptr : &*at;
 }
 
-bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && e.element != DType::int8; }
+bool packed_by_rows(const PackedEntry& e) { return e.packing == Packing::panels && !quantized(e.element); }
 
 bool updates_while_packing(const Arena& parameters, const PackedArena& packed) {
   return ranges::all_of(parameters.entries, &ArenaEntry::trained) && ranges::any_of(packed.entries, packed_by_rows);

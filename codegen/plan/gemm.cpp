@@ -65,8 +65,9 @@ class Finder {
       if (k.gemm.columns < 0 || k.gemm.windows) continue;
       if (picks_rows(k) && !k.across_batch) continue;  // a sum of one row is exact
       if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
-      if (p_.precision == Precision::int8 && scales(k)) k.gemm.dtype = DType::int8;
-      k.gemm.narrows = p_.precision == Precision::int8 && has_rows(k) && !multiplies_parameter(k);
+      if (quantizes(p_.precision) && scales(k))
+        k.gemm.dtype = p_.precision == Precision::int8 ? DType::int8 : DType::int4;
+      k.gemm.narrows = quantizes(p_.precision) && has_rows(k) && !multiplies_parameter(k);
       pack(k);
     }
   }
@@ -280,7 +281,7 @@ class Finder {
     });
   }
 
-  /// Whether a product is one of int8: of a parameter whose columns have a scale each.
+  /// Whether a product is one of integers: of a parameter whose columns have a scale each, or one for each group.
   bool scales(const Kernel& k) const {
     const Access& right = k.expressions[right_factor(k, k.gemm.columns)].access;
     return !k.across_batch && reduces_one_axis(k) && packs(k, right, k.gemm.columns);
@@ -396,7 +397,7 @@ bool reduces_one_axis(const Kernel& product) {
 }
 
 bool uses_tile_unit(DType dtype, const Target& target) {
-  return dtype == DType::int8 || (target.bf16_tile_rows && dtype == DType::bf16);
+  return quantized(dtype) || (target.bf16_tile_rows && dtype == DType::bf16);
 }
 
 DType factors_on(const Kernel& kernel, const Target& target) {

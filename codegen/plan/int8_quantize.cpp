@@ -1,7 +1,7 @@
-// GemmSizes of int8 (after Jacob et al. 2018, Quantization and Training of Neural Networks). A weight's columns have a
-// scale each, which is found when it is packed; the rows that they meet get theirs when the program runs, and the
-// middle of their values, which is taken off before they are rounded: the sum of a column's weights times it is what
-// that took off the result.
+// Operands of int8 (after Jacob et al. 2018, Quantization and Training of Neural Networks). A weight's columns have a
+// scale each, or one for each group of int4, which is found when it is packed; the rows that they meet get theirs when
+// the program runs, and the middle of their values, which is taken off before they are rounded: the sum of a column's
+// weights times it is what that took off the result.
 #include "codegen/plan/int8_quantize.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Quantizer {
 
   void run() {
     for (std::size_t k = 0; k < p_.kernels.size(); ++k)
-      if (p_.kernels[k].gemm.dtype == DType::int8) {
+      if (quantized(p_.kernels[k].gemm.dtype)) {
         const Rows rows = store_rows(k);
         take_times_scales(p_.kernels[k], rows);
       }
@@ -125,7 +125,8 @@ class Quantizer {
     return {scale.tensor, middle.tensor};
   }
 
-  /// The scales of a weight's columns, and behind them their sums: beside its panels.
+  /// The scales of a weight's columns, and behind them their sums: beside its panels. In int4, whose scales lie in the
+  /// panels, the sums alone.
   TensorId scales_of_columns(TensorId packed) {
     auto [at, fresh] = scales_.try_emplace(packed, p_.tensors.next());
     if (fresh) {
@@ -133,14 +134,14 @@ class Quantizer {
       t.name += ".scales";
       t.element = DType::real;
       t.packing = Packing::scales;
-      t.shape = {Dim::constant(2 * t.shape[0].value())};
+      t.shape = {Dim::constant((tensor(packed).element == DType::int8 ? 2 : 1) * t.shape[0].value())};
       add(std::move(t));
     }
     return at->second;
   }
 
   /// In the place of a product's sums come these times the scales of row and column, and the row's middle times the
-  /// column's sum.
+  /// column's sum. In int4 the column's scales are in the sums already.
   void take_times_scales(Kernel& k, const Rows& rows) {
     const Expression& product = k.expressions[k.steps.front().value];
     const ExprId factor = left(k);
@@ -154,7 +155,8 @@ class Quantizer {
     column.tensor = scales_of_columns(column.tensor);
     column.index.resize(1);
     Access of_column = column;
-    of_column.index[0].offset += columns;
+    const bool scaled_by_group = k.gemm.dtype == DType::int4;
+    if (!scaled_by_group) of_column.index[0].offset += columns;
 
     const Table<Expression, ExprId> old = std::move(k.expressions);
     k.expressions.clear();
@@ -167,7 +169,9 @@ class Quantizer {
       now[i] = push(k, std::move(e));
       if (!sum) continue;
       using graph::Op;
-      const ExprId scaled = op(k, Op::multiply, now[i], op(k, Op::multiply, load(k, scale), load(k, column)));
+      const ExprId of_row = load(k, scale);
+      const ExprId scaled =
+          op(k, Op::multiply, now[i], scaled_by_group ? of_row : op(k, Op::multiply, of_row, load(k, column)));
       now[i] = op(k, Op::add, scaled, op(k, Op::multiply, load(k, middle), load(k, of_column)));
     }
     for (Step& s : k.steps) {

@@ -24,17 +24,15 @@ namespace tessera::codegen {
 
 const std::vector<Pass>& cpu_passes() {
   const auto always = [](const KernelProgram&) { return true; };
-  const auto of = [](Precision precision) {
-    return [precision](const KernelProgram& p) { return p.precision == precision && has_gemms(p); };
-  };
   static const std::vector<Pass> passes{
       {"matrix_products", "GEMMs are found, and their parameters get packed copies", always, find_gemms},
       {"bf16_caches", "a step's caches are stored as bf16, where products round what they read",
        [](const KernelProgram& p) { return traits_of(p.kind).steps && p.precision != Precision::fp32 && has_gemms(p); },
        store_caches_as_bf16},
-      {"bf16_storage", "what GEMMs read is stored as bf16", of(Precision::bf16), store_as_bf16, true},
-      {"int8_quantize", "what GEMMs with a parameter read is stored as int8", of(Precision::int8), quantize_to_int8,
-       true},
+      {"bf16_storage", "what GEMMs read is stored as bf16",
+       [](const KernelProgram& p) { return p.precision == Precision::bf16 && has_gemms(p); }, store_as_bf16, true},
+      {"int8_quantize", "what GEMMs with a parameter read is stored as int8",
+       [](const KernelProgram& p) { return quantizes(p.precision) && has_gemms(p); }, quantize_to_int8, true},
       {"constant_folding", "what inference computes of parameters alone is computed when they are packed",
        [](const KernelProgram& p) { return has_gemms(p) && !differentiates(p) && !traits_of(p.kind).inspects; },
        fold_constants},

@@ -44,6 +44,7 @@ TEST(Isas, NameTextsThatThereAre) {
     std::vector<std::string_view> texts(isa.begin.begin(), isa.begin.end());
     texts.insert(texts.end(), isa.bf16.begin(), isa.bf16.end());
     texts.insert(texts.end(), isa.int8.begin(), isa.int8.end());
+    texts.insert(texts.end(), isa.int4.begin(), isa.int4.end());
     if (!isa.pack_bf16.empty()) texts.push_back(isa.pack_bf16);
     for (const std::string_view text : {isa.vectors, isa.end}) texts.push_back(text);
     for (const std::string_view text : texts) EXPECT_NO_THROW(simd(text)) << isa.name << " names " << text;
@@ -138,7 +139,7 @@ TEST(Isas, AreAllInTheHelpThatTheGeneratorPrints) {
   const std::string list = said.substr(said.find("--isa LIST"), said.find("--train") - said.find("--isa LIST"));
   for (const Isa& isa : codegen::isas) EXPECT_NE(list.find(" " + std::string(isa.name)), std::string::npos) << list;
   for (const char* rest :
-       {" avx512,", " avx512_bf16 (bf16, int8),", " amx (bf16, int8),", " neon (aarch64, not by default)\n"})
+       {" avx512,", " avx512_bf16 (bf16, int8, int4),", " amx (bf16, int8),", " neon (aarch64, not by default)\n"})
     EXPECT_NE(list.find(rest), std::string::npos) << list;
 }
 

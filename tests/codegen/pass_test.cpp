@@ -103,7 +103,7 @@ TEST(Passes, ForTheCpuCanEachBeLeftOutWhichChangesTheKernels) {
 }
 
 TEST(Passes, AStepReadsItsCachesUpToItsPositionAsBf16WhereProductsRound) {
-  for (const Precision precision : {Precision::fp32, Precision::bf16, Precision::int8}) {
+  for (const Precision precision : codegen::precisions) {
     const KernelProgram planned =
         codegen::make_plan(step_of_sequence(precision), codegen::targets_of(precision)).program;
     int caches = 0, readers = 0;

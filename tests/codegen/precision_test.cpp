@@ -115,6 +115,23 @@ TEST(Precision, ProductsWithAParameterReadRowsOfInt8AndTheirScales) {
   EXPECT_EQ(tensor(planned, "blocks_mlp_fc2_forward.scales").shape.size(), row.shape.size() - 1);
 }
 
+TEST(Precision, RowsOfInt8MeetWeightsOfInt4WhoseScalesLieInTheirPanels) {
+  const graph::Graph outputs = codegen::subgraph(trace<Vit>("vit"), {"outputs"});
+  const Plan of_int8 = plan(Precision::int8, outputs), of_int4 = plan(Precision::int4, outputs);
+  ASSERT_EQ(of_int4.program.kernels.size(), of_int8.program.kernels.size());
+  for (std::size_t k = 0; k < of_int4.program.kernels.size(); ++k) {
+    const codegen::DType found = of_int4.program.kernels[k].gemm.dtype,
+                         of_bytes = of_int8.program.kernels[k].gemm.dtype;
+    EXPECT_EQ(found, of_bytes == codegen::DType::int8 ? codegen::DType::int4 : of_bytes);
+  }
+  EXPECT_EQ(tensor(of_int4, "blocks_mlp_fc2_forward.int8").element, codegen::DType::int8);
+  const std::string weight = "blocks.{}.mlp.fc2.weight.packed";
+  EXPECT_EQ(tensor(of_int4, weight).element, codegen::DType::int4);
+  const std::int64_t columns = tensor(of_int4, weight).shape[0].value();
+  EXPECT_EQ(tensor(of_int4, weight + ".scales").shape[0].value(), columns);      // their sums
+  EXPECT_EQ(tensor(of_int8, weight + ".scales").shape[0].value(), 2 * columns);  // and their scales
+}
+
 /// What a run without an error says on standard error, and the header that it writes.
 std::pair<std::string, std::string> generated(const graph::Graph& declared, const std::string& precision) {
   const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "tessera_precision";
@@ -131,7 +148,8 @@ std::pair<std::string, std::string> generated(const graph::Graph& declared, cons
 TEST(Precision, ThatChangesNothingSaysSoWhenTheModelIsGeneratedAndInItsHeader) {
   using Narrow = models::Vit<{.image = 8, .patch = 4, .channels = 1, .width = 8, .heads = 2, .depth = 1, .mlp = 1}>;
   const graph::Graph narrow = codegen::subgraph(trace<Narrow>("narrow"), {"outputs"});
-  for (const auto& [precision, of] : {std::pair{"bf16", ""}, {"int8", " with a parameter"}}) {
+  for (const auto& [precision, of] :
+       {std::pair{"bf16", ""}, {"int8", " with a parameter"}, {"int4", " with a parameter"}}) {
     const auto [said, header] = generated(narrow, precision);
     const std::string sentence = std::string("the precision ") + precision + " changes nothing: no matrix product" +
                                  of + " has 16 columns and as deep sums";
@@ -139,7 +157,7 @@ TEST(Precision, ThatChangesNothingSaysSoWhenTheModelIsGeneratedAndInItsHeader) {
     EXPECT_NE(header.find("/* Here " + sentence + ". */\n"), std::string::npos);
   }
   const graph::Graph wide = codegen::subgraph(trace<Vit>("vit"), {"outputs"});
-  for (const auto& [graph, precision] : {std::pair{narrow, "fp32"}, {wide, "bf16"}, {wide, "int8"}}) {
+  for (const auto& [graph, precision] : {std::pair{narrow, "fp32"}, {wide, "bf16"}, {wide, "int8"}, {wide, "int4"}}) {
     const auto [said, header] = generated(graph, precision);
     EXPECT_EQ(said, "") << precision;
     EXPECT_EQ(header.find("changes nothing"), std::string::npos) << precision;
@@ -155,18 +173,19 @@ TEST(Precision, WhatTheGeneratorIsNotToldTogetherIsSaid) {
     EXPECT_EQ(codegen::generator_main(trace<Vit>("vit"), static_cast<int>(arguments.size()), arguments.data()), 1);
     return testing::internal::GetCapturedStderr();
   };
-  EXPECT_EQ(said({"--precision", "fp16"}), "vit: --precision is fp32, bf16 or int8, not fp16\n");
+  EXPECT_EQ(said({"--precision", "fp16"}), "vit: --precision is fp32, bf16, int8 or int4, not fp16\n");
   EXPECT_EQ(said({"--isa", "scalar,amx"}), "vit: --isa amx needs --precision bf16 or int8\n");
   EXPECT_EQ(said({"--isa", "scalar,sse", "--precision", "bf16"}),
             "vit: there is no instruction set sse: choose from scalar, avx2, avx512, avx512_vnni, avx512_bf16, amx, "
             "neon\n");
   EXPECT_EQ(said({"--isa", "scalar", "--real", "double", "--precision", "bf16"}),
-            "vit: --precision bf16 and int8 work with --real float only\n");
+            "vit: --precision bf16, int8 and int4 work with --real float only\n");
   EXPECT_EQ(said({"--isa", "scalar,scalar"}), "vit: --isa names scalar twice\n");
   EXPECT_EQ(said({"--isa", "scalar,avx512_vnni", "--precision", "bf16"}),
-            "vit: --isa avx512_vnni needs --precision int8\n");
+            "vit: --isa avx512_vnni needs --precision int8 or int4\n");
   EXPECT_EQ(said({"--distributed"}), "vit: --distributed is for --train\n");
-  EXPECT_EQ(said({"--cuda", "--precision", "int8"}), "vit: --cuda works with --precision fp32 or bf16 only\n");
+  for (const char* const precision : {"int8", "int4"})
+    EXPECT_EQ(said({"--cuda", "--precision", precision}), "vit: --cuda works with --precision fp32 or bf16 only\n");
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "tests/downstream/project/tiny_vit.hpp"
 #include "tests/models/deep_model.hpp"
 #include "tests/models/forward_only_models.hpp"
-#include "tests/models/int8_models.hpp"
+#include "tests/models/quantized_models.hpp"
 
 tessera::test::DeclaredModels tessera::test::small_models() {
   return {

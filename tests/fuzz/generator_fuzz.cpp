@@ -38,10 +38,34 @@ graph::Graph declared(FuzzedDataProvider& input) {
 }
 
 std::string word(FuzzedDataProvider& input) {
-  static const char* const words[] = {
-      "scalar",  "avx2",   "avx512",  "avx512_bf16", "amx", "neon", "bf16", "int8", "fp32",
-      "columns", "rows",   "vectors", "tile",        "1",   "64",   "0",    "-1",   "9223372036854775807",
-      "wgmma:",  "128x64", "none",    "again",       "=",   ":",    "\n",   "#",    ","};
+  static const char* const words[] = {"scalar",
+                                      "avx2",
+                                      "avx512",
+                                      "avx512_bf16",
+                                      "amx",
+                                      "neon",
+                                      "bf16",
+                                      "int8",
+                                      "int4",
+                                      "fp32",
+                                      "columns",
+                                      "rows",
+                                      "vectors",
+                                      "tile",
+                                      "1",
+                                      "64",
+                                      "0",
+                                      "-1",
+                                      "9223372036854775807",
+                                      "wgmma:",
+                                      "128x64",
+                                      "none",
+                                      "again",
+                                      "=",
+                                      ":",
+                                      "\n",
+                                      "#",
+                                      ","};
   return input.ConsumeIntegralInRange(0, 7) ? input.PickValueInArray(words) : input.ConsumeRandomLengthString(8);
 }
 
@@ -54,7 +78,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   while (input.ConsumeBool() && options.isas.size() < 4) options.isas.push_back(word(input));
   options.precision = input.PickValueInArray(codegen::precisions);
   options.train = input.ConsumeBool();
-  options.cuda = input.ConsumeBool() && options.precision != codegen::Precision::int8;
+  options.cuda = input.ConsumeBool() && !codegen::quantizes(options.precision);
   if (input.ConsumeBool()) {
     std::string table;
     while (input.ConsumeBool()) table += word(input) + (input.ConsumeBool() ? " " : "\n");

@@ -40,5 +40,6 @@ std::span<const GeneratedModel<float>> generated_floats();    ///< scalar, avx2 
 /// Of random models alone.
 std::span<const GeneratedModel<float>> generated_bf16s();  ///< scalar and avx2
 std::span<const GeneratedModel<float>> generated_int8s();  ///< scalar and avx2
+std::span<const GeneratedModel<float>> generated_int4s();  ///< scalar and avx2
 
 }  // namespace tessera::test

@@ -383,7 +383,7 @@ void on_every_instruction_set(const GeneratedModel<float>& model, const Use& use
 }
 
 TEST_P(GeneratedKernels, OfRandomModelsGiveTheSameBitsOnThreeThreads) {
-  for (const auto& models : {generated_floats(), generated_bf16s(), generated_int8s()}) {
+  for (const auto& models : {generated_floats(), generated_bf16s(), generated_int8s(), generated_int4s()}) {
     const GeneratedModel<float>& model = models[GetParam().model];
     on_every_instruction_set(model, [&] {
       omp_set_num_threads(1);
@@ -396,12 +396,14 @@ TEST_P(GeneratedKernels, OfRandomModelsGiveTheSameBitsOnThreeThreads) {
 }
 
 // Rounded factors, through a chain of ops that may enlarge what rounding does: on the whole, not number by number.
-TEST_P(GeneratedKernels, OfRandomModelsInBf16AndInt8StayNearTheInterpreter) {
-  for (const auto& models : {generated_bf16s(), generated_int8s()}) {
+TEST_P(GeneratedKernels, OfRandomModelsInLowPrecisionStayNearTheInterpreter) {
+  for (const auto& [models, near] :
+       {std::pair{generated_bf16s(), 0.15}, {generated_int8s(), 0.15}, {generated_int4s(), 0.6}}) {
     const GeneratedModel<float>& model = models[GetParam().model];
+    const double most = near;
     on_every_instruction_set(model, [&] {
       const Results<float> r = fixture.run(model);
-      EXPECT_LE(distance(r.forward.data(), fixture.evaluated.at("outputs").numbers), 0.15);
+      EXPECT_LE(distance(r.forward.data(), fixture.evaluated.at("outputs").numbers), most);
       EXPECT_LE(distance(r.outputs.data(), fixture.trained.at("outputs").numbers), 0.15);
       for (const float gradient : r.gradients) EXPECT_TRUE(std::isfinite(gradient));
       std::vector<double> wanted;

@@ -1,7 +1,7 @@
 // write_generated DIR [few | fuzz SEED COUNT]: generates every model of generated_cases.hpp, in double for the scalar
 // kernels and in float for all of them, into DIR, with a few sources that hold them all: so a compiler reads its
 // headers once, not once a model. few: every third model, and no AVX-512. fuzz: random models in the place of those,
-// and random Vision Transformers, in bf16 and int8 as well, every other one without one of the passes.
+// and random Vision Transformers, in bf16, int8 and int4 as well, every other one without one of the passes.
 #include <filesystem>
 #include <iostream>
 #include <string_view>
@@ -31,7 +31,7 @@ int run(const fs::path& folder, const std::vector<GeneratedCase>& cases, bool fe
   std::vector<GeneratedWriter> writers{{folder, "double", {"scalar"}}, {folder, "float", isas}};
   // Where a processor with AVX-512 compares them, tests/models does: here compiling them would take long.
   if (random)
-    for (const codegen::Precision p : {codegen::Precision::bf16, codegen::Precision::int8})
+    for (const codegen::Precision p : {codegen::Precision::bf16, codegen::Precision::int8, codegen::Precision::int4})
       writers.emplace_back(folder, "float", std::vector<std::string>{"scalar", "avx2"}, p);
   int failures = 0;
   const auto add = [&](const GeneratedCase& c, const std::string& without) {

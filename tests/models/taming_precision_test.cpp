@@ -1,4 +1,4 @@
-// The step of the Gpt with weights of bf16 and int8.
+// The step of the Gpt with weights of bf16, int8 and int4.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +9,7 @@
 
 #include "gpt_small.h"
 #include "gpt_small_bf16.h"
+#include "gpt_small_int4.h"
 #include "gpt_small_int8.h"
 #include "runtime/safetensors.hpp"
 #include "tests/paths.hpp"
@@ -79,6 +80,10 @@ TEST(TamingPrecision, AStepOfRoundedWeightsIsAsNearAsTheFullPass) {
   EXPECT_LE(int8.step, 0.05);
   EXPECT_GT(int8.step, 1e-5) << "nothing was rounded";
   EXPECT_LE(int8.step, 2 * int8.forward);
+  const Apart int4 = TESSERA_APART(gpt_small_int4, GPT_SMALL_INT4);
+  EXPECT_LE(int4.step, 0.5);
+  EXPECT_GT(int4.step, int8.step) << "weights were not rounded to four bits";
+  EXPECT_LE(int4.step, 2 * int4.forward);
 }
 
 TEST(TamingPrecision, CachesTakeHalfOfTheMemory) {

@@ -56,14 +56,14 @@ void write(const fs::path& folder, const Files& files) {
 }
 
 const std::pair<const char*, Precision> precisions[] = {
-    {"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"int8", Precision::int8}};
+    {"fp32", Precision::fp32}, {"bf16", Precision::bf16}, {"int8", Precision::int8}, {"int4", Precision::int4}};
 
 GeneratorOptions options_of(Precision precision) {
   GeneratorOptions options;
   options.precision = precision;
   for (const codegen::Isa& isa : codegen::isas)
     if (isa.precisions.contains(precision)) options.isas.emplace_back(isa.name);
-  options.cuda = precision != Precision::int8;
+  options.cuda = !codegen::quantizes(precision);
   return options;
 }
 
@@ -110,6 +110,7 @@ struct Job {
 void add_declared(std::vector<Job>& jobs, const codegen::DeclaredModel& model) {
   for (const auto& [name, precision] : precisions)
     for (const bool inference : {false, true}) {
+      if (precision == Precision::int4 && !inference) continue;  // training is that of int8
       const auto emit = [model, precision = precision, inference] {
         graph::Graph traced = model.trace("model");
         GeneratorOptions options = options_of(precision);

@@ -1,4 +1,4 @@
-// Models for the tests of products of int8.
+// Models for the tests of products of int8 and int4.
 #pragma once
 
 #include "dsl/tessera.hpp"
