@@ -27,7 +27,7 @@ static inline void t_dot(real* sums, const int8* left, std::int64_t stride, cons
         std::int32_t four;
         std::memcpy(&four, left + row * stride + k + within, sizeof four);
         const ivec values = q_set(four);
-        for (int v = 0; v < q_across; ++v) sum[row][v] = q4_add_products(sum[row][v], values, weight[v]);
+        for (int v = 0; v < q_across; ++v) sum[row][v] = q_add_products(sum[row][v], values, weight[v]);
       }
     }
     for (int v = 0; v < q_across; ++v) {

@@ -2,5 +2,4 @@
 [[maybe_unused]] static inline ivec q4_offset(ivec sum, ivec weights) {
   return q_add_products(sum, _mm512_set1_epi8(-128), weights);
 }
-static inline ivec q4_add_products(ivec sum, ivec values, ivec weights) { return q_add_products(sum, values, weights); }
 static inline vec q4_reals(ivec sum, ivec offset) { return _mm512_cvtepi32_ps(_mm512_sub_epi32(sum, offset)); }

@@ -15,15 +15,17 @@
   return _mm256_cvtepi32_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
 }
 
-// Four products of a column at a time. vpmaddubsw takes magnitudes and numbers with the other's sign: two products of
-// at most 127 * 127 fit into 16 bits.
+// Four products of a column at a time. vpmaddubsw takes magnitudes of weights, of which -128 is one, and values with a
+// weight's sign: two products of at most 127 * 128 fit into 16 bits.
 typedef __m256i ivec;
 static constexpr int q_rows = 4, q_across = 2;
 static inline ivec q_set(std::int32_t four) { return _mm256_set1_epi32(four); }
-static inline ivec q_start(const std::int32_t*) { return _mm256_setzero_si256(); }
+[[maybe_unused]] static inline ivec q_start(const std::int32_t*) { return _mm256_setzero_si256(); }
 static inline ivec q_load(const int8* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-static inline void q_store(std::int32_t* p, ivec sum) { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), sum); }
+[[maybe_unused]] static inline void q_store(std::int32_t* p, ivec sum) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), sum);
+}
 static inline ivec q_add_products(ivec sum, ivec values, ivec weights) {
-  const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(values), _mm256_sign_epi8(weights, values));
+  const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(weights), _mm256_sign_epi8(values, weights));
   return _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
 }

@@ -14,13 +14,13 @@
 typedef int32x4_t ivec;
 static constexpr int q_rows = 4, q_across = 4;
 static inline ivec q_set(std::int32_t four) { return vdupq_n_s32(four); }
-static inline ivec q_start(const std::int32_t*) { return vdupq_n_s32(0); }
+[[maybe_unused]] static inline ivec q_start(const std::int32_t*) { return vdupq_n_s32(0); }
 static inline ivec q_load(const int8* p) {
   ivec weights;
   std::memcpy(&weights, p, sizeof weights);
   return weights;
 }
-static inline void q_store(std::int32_t* p, ivec sum) { vst1q_s32(p, sum); }
+[[maybe_unused]] static inline void q_store(std::int32_t* p, ivec sum) { vst1q_s32(p, sum); }
 static inline ivec q_add_products(ivec sum, ivec values, ivec weights) {
   const int8x16_t v = vreinterpretq_s8_s32(values), w = vreinterpretq_s8_s32(weights);
   const int32x4_t low = vpaddlq_s16(vmull_s8(vget_low_s8(v), vget_low_s8(w)));

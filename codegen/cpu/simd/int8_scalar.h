@@ -11,13 +11,13 @@
 typedef std::int32_t ivec;
 static constexpr int q_rows = 2, q_across = 4;
 static inline ivec q_set(std::int32_t four) { return four; }
-static inline ivec q_start(const std::int32_t*) { return 0; }
+[[maybe_unused]] static inline ivec q_start(const std::int32_t*) { return 0; }
 static inline ivec q_load(const int8* p) {
   ivec four;
   std::memcpy(&four, p, sizeof four);
   return four;
 }
-static inline void q_store(std::int32_t* p, ivec sum) { *p = sum; }
+[[maybe_unused]] static inline void q_store(std::int32_t* p, ivec sum) { *p = sum; }
 static inline ivec q_add_products(ivec sum, ivec values, ivec weights) {
   std::int8_t v[4], w[4];
   std::memcpy(v, &values, sizeof v);

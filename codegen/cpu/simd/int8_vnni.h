@@ -8,11 +8,11 @@
 typedef __m512i ivec;
 static constexpr int q_rows = 8, q_across = 2;
 static inline ivec q_set(std::int32_t four) { return _mm512_set1_epi32(four); }
-static inline ivec q_start(const std::int32_t* of_columns) {
+[[maybe_unused]] static inline ivec q_start(const std::int32_t* of_columns) {
   return _mm512_slli_epi32(_mm512_sub_epi32(_mm512_setzero_si512(), _mm512_loadu_si512(of_columns)), 7);
 }
 static inline ivec q_load(const int8* p) { return _mm512_loadu_si512(p); }
-static inline void q_store(std::int32_t* p, ivec sum) { _mm512_storeu_si512(p, sum); }
+[[maybe_unused]] static inline void q_store(std::int32_t* p, ivec sum) { _mm512_storeu_si512(p, sum); }
 static inline ivec q_add_products(ivec sum, ivec values, ivec weights) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(values), "v"(weights));  // by GCC's intrinsic every sum is copied
   return sum;
