@@ -160,6 +160,10 @@ class Attention {
     Values one(plan_, number_, target_, part == own_ ? -1 : static_cast<int>(part));
     const bool shifts = online_ && axes_[part].keys >= 0;
     one.block = {axes_[part].queries, heads_[part], wide_ && !online_ ? axes_[part].keys : -1};
+    if (v_.inner(axes_[own_].queries) && uses_tile_unit(one.kernel, target_)) {
+      one.most_of_block = {{axes_[part].queries, high_}};
+      if (wide_) one.most_of_block[axes_[part].keys] = wide_;
+    }
     const std::int64_t across = axes_[part].across;  // of keys in rows, which are the axis
     if (shifts) one.extent[axes_[part].keys] = keys / across;
     Emitted emitted = of_block(one);

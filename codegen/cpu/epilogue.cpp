@@ -6,6 +6,7 @@
 #include <range/v3/algorithm/any_of.hpp>
 
 #include "codegen/cpu/loop_nest.hpp"
+#include "codegen/cpu/reduction.hpp"
 #include "codegen/passes/ops.hpp"
 
 namespace tessera::codegen::cpu {
@@ -29,7 +30,7 @@ bool expensive_epilogue(const Kernel& gemm) {
   });
 }
 
-void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) {
+void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width, const char* earlier) {
   const int columns = v.kernel.gemm.columns, rows = v.kernel.gemm.rows;
   const auto [across, down] = pieces_of(v.kernel, tile);
   const std::int64_t lanes = v.target.lanes;
@@ -41,7 +42,10 @@ void stores_in_loops(Values& v, Block& b, const Tile& tile, std::int64_t width) 
     v.reset();
     v.locals.clear();
     const char* const load = v.kernel.gemm.dtype == DType::int8 ? "v_load_int32" : "v_load";
-    body.push_back(tree::declare("const vec", "value", call(load, {name("sums") + (line + column)})));
+    body.push_back(tree::declare(earlier ? "vec" : "const vec", "value", call(load, {name("sums") + (line + column)})));
+    if (earlier)
+      add_to_earlier(body, earlier,
+                     {tree::assign("value", call("v_add", {v.load(v.step(1).stores.front().to), name("value")}))});
     v.locals[{0, v.offsets_of_outer()}] = name("value");
     stores(v, body);
     return body;

@@ -163,7 +163,7 @@ void one_tile(Values& v, Block& b, const Work& work, const Tile& tile) {
     constexpr std::int64_t few_steps = 16;  // the results of a tile of more have the time of the next one to be stored
     if (has_slack(v) || g.k <= few_steps * padded_k(factors_on(v.kernel, v.target), 1))
       prefetch_results(v, b, tile, g, work.to != SumsTo::memory);
-    tile_by_matrix_unit(v, b, tile, g);
+    tile_by_matrix_unit(v, b, tile, g, work.bounds);
     return;
   }
   const Step& st = v.step(0);
@@ -333,7 +333,7 @@ Block tiles_of_images(Values& v, const Work& work, const std::vector<int>& axes,
     Block body{tree::declare("const std::int64_t", rows.parameter,
                              tree::least(integer(most), tree::binary("-", images, name(image)))),
                tree::evaluate(call("t_configure", {rows.count()}))};
-    for (Block more : {before_tiles_of(v, work.operands, a, rows), inside(rows)})
+    for (Block more : {before_tiles_of(v, work.operands, {}, a, rows), inside(rows)})
       body.insert(body.end(), more.begin(), more.end());
     return {tree::loop(image, first, tree::binary("<", name(image), images), most, std::move(body))};
   }
@@ -382,7 +382,7 @@ Block tiles(Values& v, const Work& work, const std::vector<int>& axes, std::size
   auto inside = [&](Piece piece) {
     tile.push_back({a, piece});
     Work of_piece = work;
-    Block first = matrix_unit ? before_tiles_of(v, work.operands, a, piece) : Block{};
+    Block first = matrix_unit ? before_tiles_of(v, work.operands, work.bounds, a, piece) : Block{};
     if (!matrix_unit && a == v.kernel.gemm.columns && depth + 2 == axes.size() && axes.back() == v.kernel.gemm.rows) {
       first = widened_panel(v, work, piece);
       of_piece.panel = !first.empty();
@@ -551,7 +551,7 @@ Block contraction(Values& v, const LoopBounds& bounds, SumsTo to) {
     loops.clear();
   }
   return nest(v, loops, bounds, [&](Block& b) {
-    if (matrix_unit) b = before_tiles(v, g);
+    if (matrix_unit) b = before_tiles(v, g, bounds);
     const auto products = [&](const LoopBounds& of_block) {
       const Work work{g, of_block, to, nullptr};
       const bool of_images = gemm && v.kernel.gemm.rows >= 0 && v.extent[v.kernel.gemm.rows] < 0;

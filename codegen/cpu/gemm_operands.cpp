@@ -6,12 +6,17 @@
 
 namespace tessera::codegen::cpu {
 
+std::int64_t points_of_block(const Values& v, int axis) {
+  const auto at = v.most_of_block.find(axis);
+  return at == v.most_of_block.end() ? v.extent[axis] : std::min(at->second, v.extent[axis]);
+}
+
 GemmOperands operands_of(const Values& v) {
   GemmOperands g;
   for (int a : v.step(0).over)
     if (v.extent[a] >= 0) {
       g.k_axis = a;
-      g.k = v.extent[a];
+      g.k = points_of_block(v, a);
       break;
     }
   const Expression& multiply = v.expression(v.step(0).value);
@@ -30,7 +35,7 @@ GemmOperands operands_of(const Values& v) {
   g.whole_k = padded_k(factors, g.k);
   g.b_in_panels = v.in_panels(g.b.access);
   g.packs_a = g.a.along != 1 || factors != product.dtype;
-  const std::int64_t all_of_b = whole_tiles(v.extent[product.columns]) * g.whole_k;
+  const std::int64_t all_of_b = whole_tiles(points_of_block(v, product.columns)) * g.whole_k;
   g.packs_all_of_b = g.packs_a && g.packs_b() && all_of_b <= most_of_b;
   const std::int64_t rows = product.rows < 0 ? tile_side : std::max(v.schedule.tile[product.rows], tile_side);
   const std::int64_t of_b = g.packs_all_of_b ? all_of_b : g.packs_b() ? tile_side * g.whole_k : 0;

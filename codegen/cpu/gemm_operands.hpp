@@ -17,7 +17,7 @@ struct Operand {
 struct GemmOperands {
   Operand a, b;
   int k_axis = -1;              ///< besides the batch; -1: there is none
-  std::int64_t k = 1;           ///< its extent
+  std::int64_t k = 1;           ///< its extent, or the most that a block has of it
   std::int64_t whole_k = 1;     ///< filled up to whole steps of a matrix unit
   bool b_in_panels = false;     ///< B is a packed parameter
   bool packs_a = false;         ///< a matrix unit would have to have A packed first
@@ -26,6 +26,8 @@ struct GemmOperands {
   bool packs_b() const { return !b_in_panels; }
 };
 
+/// Points of an axis that is not the batch: those of a block, at most, where a block has a part of it.
+std::int64_t points_of_block(const Values& v, int axis);
 /// Of a kernel that is a GEMM.
 GemmOperands operands_of(const Values& v);
 

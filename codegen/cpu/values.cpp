@@ -312,7 +312,8 @@ Expr Values::offset_of(const Access& access) const {
                                                       : nullptr;
     const Expr from = p.variable || !first ? p.variable : integer(p.offset);
     if (p.variable || !first) constant += p.offset * s;
-    if (from && s) at = at + (first ? tree::binary("-", from, name(first)) : from) * s;
+    const bool begins = first && p.variable && tree::print(p.variable) == first;  // it is where the block begins
+    if (from && s && !begins) at = at + (first ? tree::binary("-", from, name(first)) : from) * s;
     if (p.within) at = at + p.within * s;
   }
   return at + integer(constant);

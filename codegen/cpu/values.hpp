@@ -116,6 +116,7 @@ class Values : public ExprRenderer {
   /// The axes of one block of attention: heads whose number is a parameter, the queries from `begin` on and, unless all
   /// of them are in each block, the keys from `key_begin` on. Scores lie on the stack, a block of them.
   AttentionAxes block;
+  std::map<int, std::int64_t> most_of_block;  ///< by axis of which it has a part that is known when the program runs
   std::map<std::pair<int, std::vector<std::int64_t>>, tree::Expr> locals;  ///< reduced values, by step and tile point
 
  private:

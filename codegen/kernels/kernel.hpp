@@ -121,6 +121,7 @@ struct Gemm {
   bool windows = false;       ///< a convolution's weight gradient: the columns' factor is windows of a map
   bool transposes = false;    ///< what is stored has the rows as neighbours: tiles of sums are transposed first
   bool narrows = false;       ///< of single precision: they are rounded to bf16 where a target's tile unit takes that
+  bool accumulates_fp32 = false;  ///< of single precision in a bf16 model: sums go on from what blocks before stored
 };
 
 struct Kernel;

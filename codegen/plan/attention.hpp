@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "codegen/plan/plan.hpp"
@@ -27,6 +28,8 @@ void attend_in_blocks(KernelProgram& program);
 /// blocks of queries of one head and, where keys are many, of keys. Probabilities and scores' gradients lie on the
 /// stack; sums go on from block to block, so that they have the bits of one sum.
 void differentiate_attention_in_blocks(KernelProgram& program);
+/// The kernels of the backward passes that are to become one each.
+std::set<int> attention_gradients(const KernelProgram& program);
 /// Where keys are so many, rows of the scores that lie on the stack are as far apart as a block may have keys.
 void lay_out_blocks(const KernelProgram& program, Layouts& layouts);
 /// Whether a kernel is one of these two.

@@ -82,23 +82,44 @@ std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const 
   return before;
 }
 
+/// Attention's backward pass of which the kernel at `second` is one, and the running order in which its kernels are the
+/// last of them alone.
+struct Found {
+  std::array<int, 5> kernels;
+  std::vector<Item> order;
+};
+std::optional<Found> found_at(const KernelProgram& program, const std::vector<Item>& order, std::size_t second) {
+  if (order[second].kernel < 0) return {};
+  const Kernel& k = program.kernels[order[second].kernel];
+  if (!is_product_of_image(k) || reals_of(program.tensors[k.steps[1].stores[0].to.tensor]) < least_gradient_scores)
+    return {};
+  const std::optional<BackwardAt> at = backward_of(program, order, second);
+  const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
+  if (!as_one) return {};
+  Found found{{}, *as_one};
+  for (std::size_t part = 0; part < at->size(); ++part) found.kernels[part] = order[(*at)[part]].kernel;
+  return found;
+}
+
 }  // namespace
+
+std::set<int> attention_gradients(const KernelProgram& program) {
+  std::set<int> found;
+  for (const std::vector<Item>& order : program.order)
+    for (std::size_t i = 0; i < order.size(); ++i)
+      if (const std::optional<Found> backward = found_at(program, order, i))
+        found.insert(backward->kernels.begin(), backward->kernels.end());
+  return found;
+}
 
 void differentiate_attention_in_blocks(KernelProgram& program) {
   using Role = Fused::Role;
   std::set<int> gone;
-  const auto gives_many_scores = [&](const Item& item) {
-    const Kernel& k = program.kernels[item.kernel];
-    return is_product_of_image(k) && reals_of(program.tensors[k.steps[1].stores[0].to.tensor]) >= least_gradient_scores;
-  };
   for (std::vector<Item>& order : program.order)
     for (std::size_t i = 0; i < order.size(); ++i) {
-      if (order[i].kernel < 0 || !gives_many_scores(order[i])) continue;
-      const std::optional<BackwardAt> at = backward_of(program, order, i);
-      const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
-      if (!as_one) continue;
-      std::vector<int> numbers;
-      for (const std::size_t position : *at) numbers.push_back(order[position].kernel);
+      std::optional<Found> backward = found_at(program, order, i);
+      if (!backward) continue;
+      const std::array<int, 5>& numbers = backward->kernels;
       const auto kernel = [&](std::size_t part) -> Kernel& { return program.kernels[numbers[part]]; };
       Kernel &first = kernel(0), &second = kernel(1), &values = kernel(2), &mix = kernel(3), &keys = kernel(4);
       std::set<int> fused = gone;
@@ -115,7 +136,7 @@ void differentiate_attention_in_blocks(KernelProgram& program) {
                      Role::gradient, Role::mix},
                     {first, second, values, mix}};
       gone.insert(numbers.begin(), numbers.end() - 1);
-      order = *as_one;
+      order = std::move(backward->order);
     }
   remove_kernels(program, gone);
 }

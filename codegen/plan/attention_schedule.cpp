@@ -41,7 +41,8 @@ bool blocks_keys(const Kernel& kernel) {
   if (kernel.fused.kind != Fused::Kind::attention_gradient) return false;
   const Kernel& scores = kernel.fused.part(Fused::Role::scores);
   const Affine& last = scores.steps[1].stores[0].to.index.back();
-  return gradient_block_reals / scores.axes[scores.gemm.columns].dim.value() < least_queries &&
+  const std::int64_t keys = scores.axes[scores.gemm.columns].dim.value();
+  return (kernel.gemm.accumulates_fp32 ? keys > keys_of_block : gradient_block_reals / keys < least_queries) &&
          last.parts.size() == 1 && last.parts[0].axis == scores.gemm.columns;
 }
 
@@ -73,11 +74,23 @@ std::int64_t bytes_of_key_block(const Kernel& kernel, const Schedule& s, const T
   return std::max(first, last);
 }
 
+/// The same of a backward pass: of each product a right factor as a whole, up to most_copied, and a tile's rows.
+std::int64_t bytes_of_gradient_block(const Kernel& kernel) {
+  constexpr std::int64_t most_copied = 256 << 10, tile = 36;
+  const std::int64_t width = whole_tiles(kernel.axes[kernel.gemm.columns].dim.value());
+  return std::min(most_copied, 2 * keys_of_block * width) + 2 * tile * std::max(keys_of_block, width);
+}
+
 /// `reals`: of one query's scores.
 Room room_of(const Kernel& kernel, const Schedule& s, const Target& target, std::int64_t reals) {
   const auto queries_of = [&](std::int64_t all) { return std::max<std::int64_t>(1, all / reals); };
-  if (kernel.fused.kind == Fused::Kind::attention_gradient)
-    return {queries_of(gradient_block_reals), queries_of(gradient_block_reals)};
+  if (kernel.fused.kind == Fused::Kind::attention_gradient) {
+    // Probabilities and their gradients, and, of factors of bf16, the copies of a block.
+    const std::int64_t best = queries_of(gradient_block_reals);
+    const std::int64_t copied = uses_tile_unit(kernel, target) ? bytes_of_gradient_block(kernel) : 0;
+    const std::int64_t most = std::min(best, std::max<std::int64_t>(1, (stack_bytes - copied) / (8 * reals)));
+    return {most, most};
+  }
   const std::int64_t bytes = kernel.gemm.narrows ? 4 : 6;  // of a score, and of its probability where that is beside it
   if (s.keys) {
     const bool real = factors_on(kernel, target) == DType::real;
@@ -147,7 +160,7 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
     s.keys = parts(parts(keys, parts(keys, most)), unit) * unit;
   }
   const Room room = room_of(kernel, s, target, reals_of_query(layouts, scores));
-  if (uses_tile_unit(kernel, target)) {
+  if (uses_tile_unit(kernel, target) && kernel.fused.kind == Fused::Kind::attention) {
     if (room.best >= queries) {
       s.queries = queries;
       return s;
@@ -170,7 +183,8 @@ Schedule attention_schedule(const KernelProgram& program, const Layouts& layouts
     std::int64_t columns = 1;
     for (std::size_t part = 0; part < 2; ++part)
       columns = std::lcm(columns, s.fused[part].tile[axes[part].keys] * target.lanes);
-    s.keys = keys_of_block / columns * columns;
+    const std::int64_t keys = scores.axes[scores.gemm.columns].dim.value(), most = keys_of_block / columns * columns;
+    s.keys = parts(parts(keys, parts(keys, most)), columns) * columns;
     for (std::int64_t* rows : {&s.fused[2].tile[axes[2].keys], &s.tile[axes.back().keys]})
       while (s.keys % *rows) --*rows;
   }

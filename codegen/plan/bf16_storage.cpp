@@ -5,8 +5,10 @@
 #include <map>
 #include <range/v3/algorithm/all_of.hpp>
 #include <range/v3/algorithm/any_of.hpp>
+#include <range/v3/algorithm/find_if.hpp>
 #include <set>
 
+#include "codegen/kernels/query.hpp"
 #include "codegen/plan/operand.hpp"
 
 namespace tessera::codegen {
@@ -24,6 +26,7 @@ class Bf16Storage {
       for (ExprId factor : {product.a, product.b})
         if (!is_stored(p_.kernels[k], factor)) compute_before(k, factor);
     }
+    round_behind_sums();
     find_candidates();
     for (const TensorId t : candidates_) p_.tensors[t].element = DType::bf16;
     for (Kernel& k : p_.kernels)
@@ -101,11 +104,58 @@ class Bf16Storage {
     });
   }
 
+  /// What sums go on in, block after block, is of single precision: whoever else reads it reads a copy, which a kernel
+  /// makes behind them.
+  void round_behind_sums() {
+    for (const Kernel& k : p_.kernels)
+      if (k.gemm.accumulates_fp32)
+        for (const TensorId t : stored_by(k)) sums_.insert(t);
+    for (const TensorId t : sums_) {
+      const TensorId copy = p_.tensors.next();
+      const auto reads = [&](const Item& item) {
+        return item.kernel >= 0 && !p_.kernels[item.kernel].gemm.accumulates_fp32 &&
+               loaded_by(p_.kernels[item.kernel]).contains(t);
+      };
+      std::vector<Item>& order = p_.order[p_.tensors[t].region];
+      const auto first = std::find_if(order.begin(), order.end(), reads);
+      if (first == order.end()) continue;
+      order.insert(first, {static_cast<int>(p_.kernels.size()), -1});
+      for (Kernel& k : p_.kernels)
+        if (!k.gemm.accumulates_fp32)
+          for (Expression& e : k.expressions)
+            if (e.kind == Expression::Kind::load && e.access.tensor == t) e.access.tensor = copy;
+      p_.kernels.push_back(copying(t, copy));
+      Tensor rounded = p_.tensors[t];
+      rounded.name += ".copy";
+      p_.tensors.push_back(std::move(rounded));
+    }
+  }
+
+  Kernel copying(TensorId from, TensorId to) const {
+    const Tensor& t = p_.tensors[from];
+    const auto stores = [&](const Kernel& k) { return stored_by(k).contains(from); };
+    Kernel k;
+    k.name = ranges::find_if(p_.kernels, stores)->name + "_rounded";
+    k.region = t.region;
+    Expression load;
+    load.kind = Expression::Kind::load;
+    load.access.tensor = from;
+    for (std::size_t d = 0; d < t.shape.size(); ++d) {
+      k.axes.push_back({std::string(1, static_cast<char>('a' + d)), t.shape[d]});
+      load.access.index.push_back({0, {{static_cast<int>(d), 1}}});
+    }
+    Step step;
+    step.stores.push_back({load.access, push(k, load)});
+    step.stores.back().to.tensor = to;
+    k.steps.push_back(std::move(step));
+    return k;
+  }
+
   /// The largest set of tensors of which each is read as products read only, and by a product in the end.
   void find_candidates() {
     for (const TensorId t : p_.tensors.ids()) {
       const Tensor& tensor = p_.tensors[t];
-      if (tensor.storage == Storage::scratch && tensor.type == graph::Type::real && !tensor.carry)
+      if (tensor.storage == Storage::scratch && tensor.type == graph::Type::real && !tensor.carry && !sums_.contains(t))
         candidates_.insert(t);
     }
     for (bool again = true; again;) {
@@ -162,6 +212,7 @@ class Bf16Storage {
 
   KernelProgram& p_;
   std::set<TensorId> candidates_;
+  std::set<TensorId> sums_;  ///< that GEMMs of single precision store
   std::map<TensorId, TensorId> twin_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "codegen/kernels/query.hpp"
 #include "codegen/passes/gemm_operands.hpp"
+#include "codegen/plan/attention.hpp"
 #include "codegen/plan/layout.hpp"
 #include "codegen/plan/plan.hpp"
 #include "codegen/plan/window_gradient.hpp"
@@ -61,13 +62,17 @@ class Finder {
     for (Kernel& k : p_.kernels) {
       if (k.anchor == Anchor::contraction) join_axes(k);
       k.gemm = find(k);
+    }
+    if (p_.precision == Precision::bf16)
+      for (const int k : attention_gradients(p_)) p_.kernels[k].gemm.accumulates_fp32 = true;
+    for (Kernel& k : p_.kernels) {
       if (p_.precision == Precision::fp32) find_channels(k);
       if (k.gemm.columns < 0 || k.gemm.windows) continue;
       if (picks_rows(k) && !k.across_batch) continue;  // a sum of one row is exact
-      if (p_.precision == Precision::bf16 && has_rows(k)) k.gemm.dtype = DType::bf16;
+      if (p_.precision == Precision::bf16 && has_rows(k) && !k.gemm.accumulates_fp32) k.gemm.dtype = DType::bf16;
       if (quantizes(p_.precision) && scales(k))
         k.gemm.dtype = p_.precision == Precision::int8 ? DType::int8 : DType::int4;
-      k.gemm.narrows = quantizes(p_.precision) && has_rows(k) && !multiplies_parameter(k);
+      k.gemm.narrows = k.gemm.accumulates_fp32 || (quantizes(p_.precision) && has_rows(k) && !multiplies_parameter(k));
       pack(k);
     }
   }

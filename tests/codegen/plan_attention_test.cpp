@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "codegen/isa.hpp"
+#include "codegen/kernels/query.hpp"
 #include "codegen/plan/attention.hpp"
+#include "codegen/plan/gemm.hpp"
 #include "dsl/trace.hpp"
 #include "models/taming.hpp"
 #include "models/vit.hpp"
@@ -250,14 +252,69 @@ TEST(PlanAttention, BackwardGoesByBlocksOfKeysAsWellWhereTheyAreMany) {
 TEST(PlanAttention, BackwardKeepsItsKernelsApartWhereItsScoresAreFewOrReadByOthers) {
   using Few = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;
   EXPECT_TRUE(attention_gradients(gradients_of(trace<Few>("few"))).empty());
-  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}>;
-  EXPECT_TRUE(attention_gradients(gradients_of(trace<Many>("many"), {}, codegen::Precision::bf16)).empty());
   using Dropping =
       models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2, .attention_dropout = 0.1}>;
-  EXPECT_TRUE(attention_gradients(gradients_of(trace<Dropping>("dropping"))).empty());
   // The gradient of a bias of scores is a sum over the batch of the scores' gradient.
   using Biased = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}, models::RelativeBlock>;
-  EXPECT_TRUE(attention_gradients(gradients_of(trace<Biased>("biased"))).empty());
+  for (const codegen::Precision precision : {codegen::Precision::fp32, codegen::Precision::bf16}) {
+    EXPECT_TRUE(attention_gradients(gradients_of(trace<Dropping>("dropping"), {}, precision)).empty());
+    EXPECT_TRUE(attention_gradients(gradients_of(trace<Biased>("biased"), {}, precision)).empty());
+  }
+}
+
+TEST(PlanAttention, BackwardOfBf16GoesByTheSameBlocksWhoseSumsAreOfSinglePrecision) {
+  using Many = models::Vit<{.image = 112, .patch = 8, .width = 96, .heads = 6, .depth = 2}>;     // of 197 tokens
+  using More = models::Vit<{.image = 46 * 8, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 2,117
+  using Causal = models::Gpt<{.codes = 32, .positions = 256, .layers = 2, .heads = 4, .width = 96}>;
+  for (const graph::Graph& declared : {trace<Many>("many"), trace<More>("more"), trace<Causal>("causal")}) {
+    const Plan plan = gradients_of(declared, {}, codegen::Precision::bf16);
+    const std::vector<const codegen::Kernel*> found = attention_gradients(plan);
+    ASSERT_EQ(found.size(), 1u) << print(plan);
+    std::vector<codegen::Kernel> products = found[0]->fused.parts;
+    products.push_back(*found[0]);
+    std::set<codegen::TensorId> sums;
+    for (const codegen::Kernel& product : products) {
+      EXPECT_TRUE(product.gemm.accumulates_fp32) << product.name;
+      for (const codegen::Target& target : codegen::targets_of(codegen::Precision::bf16))  // factors are rounded there
+        EXPECT_EQ(codegen::factors_on(product, target),
+                  target.bf16_tile_rows ? codegen::DType::bf16 : codegen::DType::real)
+            << product.name << " " << target.name;
+      for (const codegen::TensorId t : codegen::stored_by(product))
+        if (plan.program.tensors[t].storage == codegen::Storage::scratch) sums.insert(t);
+    }
+    ASSERT_FALSE(sums.empty());
+    for (const codegen::TensorId t : sums) {
+      EXPECT_EQ(plan.program.tensors[t].element, codegen::DType::real) << plan.program.tensors[t].name;
+      for (const codegen::Kernel& k : plan.program.kernels)
+        if (codegen::loaded_by(k).contains(t)) {
+          EXPECT_EQ(k.gemm.columns, -1) << k.name << " reads what it should read rounded";
+          for (const codegen::TensorId copy : codegen::stored_by(k))
+            EXPECT_EQ(plan.program.tensors[copy].element, codegen::DType::bf16) << k.name;
+        }
+    }
+  }
+}
+
+TEST(PlanAttention, BackwardOfBf16HasWholeTilesOfATileUnitInEachBlock) {
+  using More = models::Vit<{.image = 46 * 8, .patch = 8, .width = 96, .heads = 3, .depth = 2}>;  // of 2,117 tokens
+  const Plan plan = gradients_of(trace<More>("more"), {}, codegen::Precision::bf16);
+  EXPECT_EQ(reals_of_pairs(plan, 2117), 0) << print(plan);
+  const codegen::Kernel& kernel = *attention_gradients(plan).at(0);
+  const std::vector<codegen::AttentionAxes> axes = codegen::attention_axes(kernel);
+  for (const codegen::Target& target : codegen::targets_of(codegen::Precision::bf16)) {
+    if (!target.bf16_tile_rows) continue;
+    const codegen::Schedule& s =
+        plan.schedules.at(std::string(target.name))[static_cast<std::size_t>(&kernel - plan.program.kernels.data())];
+    EXPECT_GE(s.queries, 100) << target.name;
+    EXPECT_EQ(s.keys, 192) << target.name;
+    const auto rows = [&](std::size_t part) {
+      const codegen::Kernel& product = part == 4 ? kernel : kernel.fused.parts[part];
+      return (part == 4 ? s : s.fused[part]).tile[static_cast<std::size_t>(product.gemm.rows)];
+    };
+    for (const std::size_t rows_are_queries : {0u, 1u, 3u}) EXPECT_EQ(s.queries % rows(rows_are_queries), 0);
+    for (const std::size_t rows_are_keys : {2u, 4u}) EXPECT_EQ(s.keys % rows(rows_are_keys), 0);
+    EXPECT_LE(s.queries * 192 * 2 * 4, 300 << 10) << target.name;  // of the stack, for scores and their gradients
+  }
 }
 
 TEST(PlanAttention, BackwardOfCausalScoresComparesPlacesInEachBlock) {

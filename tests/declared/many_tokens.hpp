@@ -16,4 +16,8 @@ using Keys = models::Vit<{
 using ManyKeys = Keys<156>;
 using SomeKeys = Keys<124>;
 
+/// Of 1,682 tokens and a head of 512 numbers, of which a block copies most.
+using WideHead = models::Vit<{
+    .image = 164, .patch = 4, .channels = 1, .width = 512, .heads = 1, .depth = 2, .classes = 2, .hidden = 16}>;
+
 }  // namespace tessera::test

@@ -19,7 +19,7 @@
 
 namespace {
 
-bool armed = false, goes_on = false;
+bool armed = false, accumulates_fp32 = false;
 const char* call = nullptr;  // what fails
 long place = 0, count = 0;
 int log_file = -1;
@@ -28,7 +28,7 @@ int log_file = -1;
 bool fails(const char* name) {
   if (!armed || !call || strcmp(call, name) != 0) return false;
   ++count;
-  return place != 0 && (count == place || (goes_on && count > place));
+  return place != 0 && (count == place || (accumulates_fp32 && count > place));
 }
 
 template <class Function>
@@ -73,7 +73,7 @@ int armed_main(int argc, char** argv, char** environment) {
     char on[8] = "";
     if (sscanf(fault, "%31[a-z]:%ld:%7s", name, &place, on) < 2) _exit(99);
     call = name;
-    goes_on = on[0] != 0;
+    accumulates_fp32 = on[0] != 0;
   }
   if (const char* path = getenv("TESSERA_DISK_LOG"))
     log_file = static_cast<int>(syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -148,7 +148,7 @@ ssize_t __pread64_chk(int file, void* to, size_t size, off_t at, size_t) { retur
 
 ssize_t write(int file, const void* from, size_t size) {
   const bool fault = fails("write");
-  if (fault && !(goes_on && count == place && size > 1)) return failed<ssize_t>(ENOSPC);
+  if (fault && !(accumulates_fp32 && count == place && size > 1)) return failed<ssize_t>(ENOSPC);
   const ssize_t written = syscall(SYS_write, file, from, fault ? size / 2 : size);
   if (written > 0) record('w', file, 0, from, static_cast<size_t>(written));
   return written;

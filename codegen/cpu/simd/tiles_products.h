@@ -22,6 +22,29 @@ static inline void t_transpose(__m512i (&row)[16]) {
   }
 }
 
+/// Neighbours as bf16 in the lower halves of words, of which so many are there.
+[[maybe_unused]] static inline __m512i t_halves(const bf16* from, __mmask16 there) {
+  return _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, from));
+}
+[[maybe_unused]] static inline __m512i t_halves(const real* from, __mmask16 there) {
+  return _mm512_cvtepu16_epi32(v_narrowed(_mm512_maskz_loadu_ps(there, from)));
+}
+/// At most 16 rows of a left factor that are neighbours, 32 deep: two values of each, which are the lower and the upper
+/// halves of words, become neighbours by a transpose.
+template <class Left>
+[[maybe_unused]] static inline void t_pack_neighbours(const Left* corner, std::int64_t along, int high,
+                                                      std::int64_t deep, bf16* to, std::int64_t stride) {
+  __m512i words[16];
+  const __mmask16 there = v_first(high);
+  for (int i = 0; i < 16; ++i) {
+    words[i] = 2 * i < deep ? t_halves(corner + 2 * i * along, there) : _mm512_setzero_si512();
+    if (2 * i + 1 < deep)
+      words[i] = _mm512_or_si512(words[i], _mm512_slli_epi32(t_halves(corner + (2 * i + 1) * along, there), 16));
+  }
+  t_transpose(words);
+  for (int i = 0; i < high; ++i) _mm512_storeu_si512(to + i * stride, words[i]);
+}
+
 /// Rows of a left factor side by side: to[row * stride + k] is from[row * across + k * along]; each row is filled up
 /// with zeros to a whole tile.
 [[maybe_unused]] static void t_pack_left(const bf16* from, std::int64_t across, std::int64_t along, std::int64_t rows,
@@ -31,20 +54,8 @@ static inline void t_transpose(__m512i (&row)[16]) {
       const int high = static_cast<int>(std::min<std::int64_t>(rows - row, 16));
       const std::int64_t deep = std::min<std::int64_t>(depth - k, t_depth);
       const bf16* const corner = from + row * across + k * along;
-      if (across == 1) {  // two rows of `from` are the lower and upper halves of words, whose transpose is wanted
-        __m512i words[16];
-        const __mmask16 there = v_first(high);
-        for (int i = 0; i < 16; ++i) {
-          __m512i word = _mm512_setzero_si512();
-          if (2 * i < deep) word = _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, corner + 2 * i * along));
-          if (2 * i + 1 < deep)
-            word = _mm512_or_si512(
-                word, _mm512_slli_epi32(
-                          _mm512_cvtepu16_epi32(_mm256_maskz_loadu_epi16(there, corner + (2 * i + 1) * along)), 16));
-          words[i] = word;
-        }
-        t_transpose(words);
-        for (int i = 0; i < high; ++i) _mm512_storeu_si512(to + (row + i) * stride + k, words[i]);
+      if (across == 1) {
+        t_pack_neighbours(corner, along, high, deep, to + row * stride + k, stride);
       } else {
         for (std::int64_t i = 0; i < high; ++i)
           for (std::int64_t j = 0; j < t_depth; ++j)
@@ -75,6 +86,13 @@ static inline void t_transpose(__m512i (&row)[16]) {
 /// The same two of factors of single precision, which are rounded on their way.
 [[maybe_unused]] static void t_pack_left(const real* from, std::int64_t across, std::int64_t along, std::int64_t rows,
                                          std::int64_t depth, bf16* to, std::int64_t stride) {
+  if (across == 1 && along != 1) {
+    for (std::int64_t row = 0; row < rows; row += 16)
+      for (std::int64_t k = 0; k < depth; k += t_depth)
+        t_pack_neighbours(from + row + k * along, along, static_cast<int>(std::min<std::int64_t>(rows - row, 16)),
+                          std::min<std::int64_t>(depth - k, t_depth), to + row * stride + k, stride);
+    return;
+  }
   for (std::int64_t row = 0; row < rows; ++row)
     for (std::int64_t k = 0; k < t_whole(depth); k += lanes) {
       const int some = static_cast<int>(std::clamp<std::int64_t>(depth - k, 0, lanes));
