@@ -15,27 +15,6 @@ namespace {
 
 using Axes = Attention::Axes;
 
-ExprId load(Kernel& k, Access access) {
-  Expression e;
-  e.kind = Expression::Kind::load;
-  e.access = std::move(access);
-  return push(k, e);
-}
-ExprId local(Kernel& k, int step) {
-  Expression e;
-  e.kind = Expression::Kind::local;
-  e.step = step;
-  return push(k, e);
-}
-ExprId operation(Kernel& k, Op op, ExprId a, ExprId b = {}) {
-  Expression e;
-  e.kind = Expression::Kind::op;
-  e.op = op;
-  e.a = a;
-  e.b = b;
-  return push(k, e);
-}
-
 /// Whether an expression follows from the sum of products and from constants.
 bool follows_from(const Kernel& k, ExprId e, ExprId sum) {
   if (!e.valid()) return true;
@@ -123,18 +102,18 @@ void apply(KernelProgram& program, const Pair& pair) {
   for (const TensorId t : given) program.tensors[t].storage = Storage::registers;
 
   Kernel again = softmax;
-  const ExprId score = a.score, least = load(again, most), all = load(again, inverse);
-  const ExprId exponential = operation(again, Op::exp, operation(again, Op::subtract, score, least));
+  const ExprId score = a.score, least = push_load(again, most), all = push_load(again, inverse);
+  const ExprId exponential = push_op(again, Op::exp, push_op(again, Op::subtract, score, least));
   Step step;
   step.over = {a.softmax.key};
-  step.stores = {{p, operation(again, Op::multiply, exponential, all)}};
+  step.stores = {{p, push_op(again, Op::multiply, exponential, all)}};
   again.steps = {step};
 
   Step keep;
   Expression one;
   one.value = 1;
-  const ExprId first = push(softmax, one), second = local(softmax, 1);
-  keep.stores = {{most, local(softmax, 0)}, {inverse, operation(softmax, Op::divide, first, second)}};
+  const ExprId first = push(softmax, one), second = push_local(softmax, 1);
+  keep.stores = {{most, push_local(softmax, 0)}, {inverse, push_op(softmax, Op::divide, first, second)}};
   softmax.steps.push_back(std::move(keep));
 
   Fused& backward = program.kernels[pair.backward].fused;

@@ -45,6 +45,30 @@ void reach(const Kernel& kernel, ExprId e, std::set<ExprId>& seen) {
 
 ExprId push(Kernel& kernel, Expression e) { return kernel.expressions.add(std::move(e)); }
 
+ExprId push_op(Kernel& kernel, graph::Op op, ExprId a, ExprId b) {
+  Expression e;
+  e.kind = Expression::Kind::op, e.op = op, e.a = a, e.b = b;
+  return push(kernel, std::move(e));
+}
+
+ExprId push_constant(Kernel& kernel, double value) {
+  Expression e;
+  e.value = value;
+  return push(kernel, std::move(e));
+}
+
+ExprId push_load(Kernel& kernel, Access access) {
+  Expression e;
+  e.kind = Expression::Kind::load, e.access = std::move(access);
+  return push(kernel, std::move(e));
+}
+
+ExprId push_local(Kernel& kernel, int step) {
+  Expression e;
+  e.kind = Expression::Kind::local, e.step = step;
+  return push(kernel, std::move(e));
+}
+
 ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by) {
   if (e == part) return by;
   if (!needs(kernel, e, part)) return e;
@@ -57,10 +81,7 @@ ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by) {
 
 void keep_for_store(Kernel& kernel, Step& sum, ExprId part, Step::Store& store) {
   sum.stores.push_back({store.to, part});
-  Expression load;
-  load.kind = Expression::Kind::load;
-  load.access = store.to;
-  store.value = replaced(kernel, store.value, part, push(kernel, std::move(load)));
+  store.value = replaced(kernel, store.value, part, push_load(kernel, store.to));
 }
 
 void remove_kernels(KernelProgram& program, const std::set<int>& gone) {

@@ -180,6 +180,11 @@ void reach(const Kernel& kernel, ExprId e, std::set<ExprId>& seen);
 
 /// Puts an expression behind the others; says which one it is.
 ExprId push(Kernel& kernel, Expression e);
+/// The same of an op of these operands, a number, a value in memory, and what an earlier step reduced.
+ExprId push_op(Kernel& kernel, graph::Op op, ExprId a, ExprId b = {});
+ExprId push_constant(Kernel& kernel, double value);
+ExprId push_load(Kernel& kernel, Access access);
+ExprId push_local(Kernel& kernel, int step);
 
 /// Expression `e` with `by` in the place of `part`.
 ExprId replaced(Kernel& kernel, ExprId e, ExprId part, ExprId by);

@@ -137,16 +137,16 @@ class Bf16Storage {
     Kernel k;
     k.name = ranges::find_if(p_.kernels, stores)->name + "_rounded";
     k.region = t.region;
-    Expression load;
-    load.kind = Expression::Kind::load;
-    load.access.tensor = from;
+    Access all;
     for (std::size_t d = 0; d < t.shape.size(); ++d) {
       k.axes.push_back({std::string(1, static_cast<char>('a' + d)), t.shape[d]});
-      load.access.index.push_back({0, {{static_cast<int>(d), 1}}});
+      all.index.push_back({0, {{static_cast<int>(d), 1}}});
     }
+    all.tensor = from;
+    const ExprId value = push_load(k, all);
+    all.tensor = to;
     Step step;
-    step.stores.push_back({load.access, push(k, load)});
-    step.stores.back().to.tensor = to;
+    step.stores.push_back({all, value});
     k.steps.push_back(std::move(step));
     return k;
   }

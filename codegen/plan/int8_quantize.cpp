@@ -42,32 +42,6 @@ class Quantizer {
     return is_weight(k.expressions[product.a]) ? product.b : product.a;
   }
 
-  static ExprId op(Kernel& k, graph::Op what, ExprId a, ExprId b = {}) {
-    Expression e;
-    e.kind = Expression::Kind::op;
-    e.op = what;
-    e.a = a;
-    e.b = b;
-    return push(k, std::move(e));
-  }
-  static ExprId constant(Kernel& k, double value) {
-    Expression e;
-    e.value = value;
-    return push(k, std::move(e));
-  }
-  static ExprId local(Kernel& k, int step) {
-    Expression e;
-    e.kind = Expression::Kind::local;
-    e.step = step;
-    return push(k, std::move(e));
-  }
-  static ExprId load(Kernel& k, Access access) {
-    Expression e;
-    e.kind = Expression::Kind::load;
-    e.access = std::move(access);
-    return push(k, std::move(e));
-  }
-
   /// Has a kernel store a product's left factor as int8: from each row's values their middle is taken, and what remains
   /// is a number from -127 to 127 times the row's scale, which is not a number where one of the row is none.
   Rows store_rows(std::size_t product) {
@@ -107,19 +81,19 @@ class Quantizer {
     };
     using graph::Op;
     k.steps.push_back(reduce(Reduction::maximum, x));
-    k.steps.push_back(reduce(Reduction::maximum, op(k, Op::negate, x)));
-    k.steps.push_back(reduce(Reduction::sum, op(k, Op::multiply, x, constant(k, 0))));  // 0, or not a number
-    const ExprId most = local(k, 0), least = local(k, 1), nothing = local(k, 2);
-    const ExprId between = op(k, Op::multiply, op(k, Op::subtract, most, least), constant(k, 0.5));
-    const ExprId apart = op(k, Op::divide, op(k, Op::add, most, least), constant(k, 254));
-    const ExprId stored = op(k, Op::add, apart, nothing);
+    k.steps.push_back(reduce(Reduction::maximum, push_op(k, Op::negate, x)));
+    k.steps.push_back(reduce(Reduction::sum, push_op(k, Op::multiply, x, push_constant(k, 0))));  // 0, or not a number
+    const ExprId most = push_local(k, 0), least = push_local(k, 1), nothing = push_local(k, 2);
+    const ExprId between = push_op(k, Op::multiply, push_op(k, Op::subtract, most, least), push_constant(k, 0.5));
+    const ExprId apart = push_op(k, Op::divide, push_op(k, Op::add, most, least), push_constant(k, 254));
+    const ExprId stored = push_op(k, Op::add, apart, nothing);
     Step of_rows;
     of_rows.stores = {{scale, stored}, {middle, between}};
     k.steps.push_back(std::move(of_rows));
     Step row;
     row.over = {depth};
-    const ExprId divisor = op(k, Op::maximum, stored, constant(k, 1e-30));
-    row.stores.push_back({made.stored, op(k, Op::divide, op(k, Op::subtract, x, between), divisor)});
+    const ExprId divisor = push_op(k, Op::maximum, stored, push_constant(k, 1e-30));
+    row.stores.push_back({made.stored, push_op(k, Op::divide, push_op(k, Op::subtract, x, between), divisor)});
     k.steps.push_back(std::move(row));
     run_before(p_, product, factor, std::move(made));
     return {scale.tensor, middle.tensor};
@@ -169,10 +143,10 @@ class Quantizer {
       now[i] = push(k, std::move(e));
       if (!sum) continue;
       using graph::Op;
-      const ExprId of_row = load(k, scale);
-      const ExprId scaled =
-          op(k, Op::multiply, now[i], scaled_by_group ? of_row : op(k, Op::multiply, of_row, load(k, column)));
-      now[i] = op(k, Op::add, scaled, op(k, Op::multiply, load(k, middle), load(k, of_column)));
+      const ExprId of_row = push_load(k, scale);
+      const ExprId scaled = push_op(k, Op::multiply, now[i],
+                                    scaled_by_group ? of_row : push_op(k, Op::multiply, of_row, push_load(k, column)));
+      now[i] = push_op(k, Op::add, scaled, push_op(k, Op::multiply, push_load(k, middle), push_load(k, of_column)));
     }
     for (Step& s : k.steps) {
       if (s.value.valid()) s.value = now[s.value];

@@ -60,22 +60,6 @@ bool is_softmax(const KernelProgram& program, const Kernel& k, int keys) {
          std::all_of(k.steps.begin() + 2, k.steps.end(), [](const Step& s) { return !s.reduces && s.over.empty(); });
 }
 
-ExprId op(Kernel& k, graph::Op op, ExprId a, ExprId b = {}) {
-  Expression e;
-  e.kind = Expression::Kind::op, e.op = op, e.a = a, e.b = b;
-  return push(k, std::move(e));
-}
-ExprId constant(Kernel& k, double value) {
-  Expression e;
-  e.value = value;
-  return push(k, std::move(e));
-}
-ExprId load(Kernel& k, Access access) {
-  Expression e;
-  e.kind = Expression::Kind::load, e.access = std::move(access);
-  return push(k, std::move(e));
-}
-
 /// An expression with the value of what a step reduces in the place of every local that names it.
 ExprId with_value(Kernel& k, ExprId e, const std::vector<ExprId>& locals, int step, ExprId value) {
   for (const ExprId local : locals)
@@ -98,10 +82,10 @@ class Blocks {
     Kernel k = around("_begin", Anchor::row);
     k.axes[columns()].inner = true;
     Step rows, columns_of_row;
-    rows.stores = {{of_rows(most_, own()), constant(k, std::numeric_limits<float>::lowest())},
-                   {of_rows(total_, own()), constant(k, 0)}};
+    rows.stores = {{of_rows(most_, own()), push_constant(k, std::numeric_limits<float>::lowest())},
+                   {of_rows(total_, own()), push_constant(k, 0)}};
     columns_of_row.over = {columns()};
-    columns_of_row.stores = {{of_columns(all_, own(), columns()), constant(k, 0)}};
+    columns_of_row.stores = {{of_columns(all_, own(), columns()), push_constant(k, 0)}};
     k.steps = {rows, columns_of_row};
     return k;
   }
@@ -112,13 +96,13 @@ class Blocks {
     std::vector<ExprId> locals;
     for (const ExprId e : k.expressions.ids())
       if (k.expressions[e].kind == Expression::Kind::local) locals.push_back(e);
-    const ExprId before = load(k, of_rows(most_, softmax_axes_));
-    const ExprId most = op(k, graph::Op::maximum, local(k, 0), before);
+    const ExprId before = push_load(k, of_rows(most_, softmax_axes_));
+    const ExprId most = push_op(k, graph::Op::maximum, push_local(k, 0), before);
     k.steps[1].value = with_value(k, k.steps[1].value, locals, 0, most);
     for (Step::Store& s : k.steps[1].stores) s.value = k.steps[1].value;
-    const ExprId factor = op(k, graph::Op::exp, op(k, graph::Op::subtract, before, most));
-    const ExprId earlier = op(k, graph::Op::multiply, load(k, of_rows(total_, softmax_axes_)), factor);
-    const ExprId total = op(k, graph::Op::add, earlier, local(k, 1));
+    const ExprId factor = push_op(k, graph::Op::exp, push_op(k, graph::Op::subtract, before, most));
+    const ExprId earlier = push_op(k, graph::Op::multiply, push_load(k, of_rows(total_, softmax_axes_)), factor);
+    const ExprId total = push_op(k, graph::Op::add, earlier, push_local(k, 1));
     for (std::size_t s = 2; s < k.steps.size(); ++s)
       for (Step::Store& store : k.steps[s].stores)
         store.value = with_value(k, with_value(k, store.value, locals, 0, most), locals, 1, total);
@@ -136,8 +120,8 @@ class Blocks {
   Kernel rescale() const {
     Kernel k = around("_rescale", Anchor::elementwise);
     const Access so_far = of_columns(all_, own(), columns());
-    const ExprId before = op(k, graph::Op::multiply, load(k, so_far), load(k, of_rows(factor_, own())));
-    const ExprId sum = op(k, graph::Op::add, before, load(k, of_columns(weighted_, own(), columns())));
+    const ExprId before = push_op(k, graph::Op::multiply, push_load(k, so_far), push_load(k, of_rows(factor_, own())));
+    const ExprId sum = push_op(k, graph::Op::add, before, push_load(k, of_columns(weighted_, own(), columns())));
     std::map<int, int> axis_of{{axes_.queries, own().queries}, {mix_.gemm.columns, columns()}};
     for (std::size_t i = 0; i < axes_.heads.size(); ++i) axis_of[axes_.heads[i]] = static_cast<int>(i);
     std::set<ExprId> needed;
@@ -212,12 +196,6 @@ class Blocks {
     a.index.push_back({0, {{column, 1}}});
     return a;
   }
-  static ExprId local(Kernel& k, int step) {
-    Expression e;
-    e.kind = Expression::Kind::local, e.step = step;
-    return push(k, std::move(e));
-  }
-
   KernelProgram& program_;
   Kernel &softmax_, &mix_;
   AttentionAxes softmax_axes_, axes_;
