@@ -82,12 +82,13 @@ std::optional<std::vector<Item>> run_as_one(const KernelProgram& program, const 
   return before;
 }
 
-/// Attention's backward pass of which the kernel at `second` is one, and the running order in which its kernels are the
-/// last of them alone.
+/// Attention's backward pass that can become one kernel.
 struct Found {
   std::array<int, 5> kernels;
-  std::vector<Item> order;
+  std::vector<Item> order;    ///< in which its kernels are the last of them alone
+  std::set<TensorId> scores;  ///< probabilities and scores' gradients, which nothing else reads
 };
+/// That of which the kernel at `second` is one.
 std::optional<Found> found_at(const KernelProgram& program, const std::vector<Item>& order, std::size_t second) {
   if (order[second].kernel < 0) return {};
   const Kernel& k = program.kernels[order[second].kernel];
@@ -96,8 +97,11 @@ std::optional<Found> found_at(const KernelProgram& program, const std::vector<It
   const std::optional<BackwardAt> at = backward_of(program, order, second);
   const auto as_one = at ? run_as_one(program, order, *at) : std::nullopt;
   if (!as_one) return {};
-  Found found{{}, *as_one};
+  Found found{{}, *as_one, stored_by(k)};
   for (std::size_t part = 0; part < at->size(); ++part) found.kernels[part] = order[(*at)[part]].kernel;
+  found.scores.insert(program.kernels[found.kernels[0]].steps[1].stores[0].to.tensor);
+  const std::set<int> kernels(found.kernels.begin(), found.kernels.end());
+  if (!ranges::all_of(found.scores, [&](TensorId t) { return is_inside(program, t, kernels); })) return {};
   return found;
 }
 
@@ -122,13 +126,8 @@ void differentiate_attention_in_blocks(KernelProgram& program) {
       const std::array<int, 5>& numbers = backward->kernels;
       const auto kernel = [&](std::size_t part) -> Kernel& { return program.kernels[numbers[part]]; };
       Kernel &first = kernel(0), &second = kernel(1), &values = kernel(2), &mix = kernel(3), &keys = kernel(4);
-      std::set<int> fused = gone;
-      fused.insert(numbers.begin(), numbers.end());
       const TensorId given = first.steps[1].stores[0].to.tensor, changes = store_for(second, mix)->tensor;
-      std::set<TensorId> scores = stored_by(second);
-      scores.insert(given);
-      if (!ranges::all_of(scores, [&](TensorId t) { return is_inside(program, t, fused); })) continue;
-      for (const TensorId t : scores) program.tensors[t].storage = Storage::registers;
+      for (const TensorId t : backward->scores) program.tensors[t].storage = Storage::registers;
       const bool again = store_for(second, values) != nullptr;
       if (again) share_place(second, {&mix, &keys}, given, changes);
       keys.fused = {Fused::Kind::attention_gradient,
