@@ -37,6 +37,7 @@ Findings::Findings(const Checkpoint& of, const Config& with) : checkpoint(of), c
     fail(config.where, ": timm has no plain Vision Transformer ", printable(config.architecture),
          ", and only its name would tell heads, activation and positions");
   }
+  if (library() == "Hugging Face's CLIP with classes") facts["pool"] = "avg";
   for (const auto& [key, shape] : checkpoint.shapes)
     if (std::any_of(shape.begin(), shape.end(), [](std::int64_t dim) { return dim < 1 || dim > (1 << 24); }))
       fail(checkpoint.where, ": ", named(key), " ", printed(shape), " has a dim that is not from 1 to 16777216");

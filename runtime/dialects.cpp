@@ -80,7 +80,7 @@ const std::vector<Rule> timms_rules = joined(
     },
     swin_blocks);
 
-/// The layers of Hugging Face's CLIP and SigLIP, and what only their texts need.
+/// The layers of Hugging Face's CLIP and SigLIP, the norm behind them, and what only their texts need.
 const std::vector<Rule> clip_layers{
     {"embeddings.position_ids", ""},
     {"embeddings.patch_embedding.*", "patch_embed.proj.*"},
@@ -93,8 +93,10 @@ const std::vector<Rule> clip_layers{
     {"encoder.layers.#.layer_norm2.*", "blocks.#.norm2.*"},
     {"encoder.layers.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
     {"encoder.layers.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
-    {"post_layernorm.*", "norm.*"},
 };
+const std::vector<Rule> clip_front{{"embeddings.class_embedding", "cls_token", batched},
+                                   {"pre_layrnorm.*", "norm_pre.*"}};
+const std::vector<Rule> clip_norm{{"post_layernorm.*", "norm.*"}};
 const std::vector<Rule> clip_texts{
     {"text_model.*", ""}, {"text_projection.weight", ""}, {"logit_scale", ""}, {"logit_bias", ""}};
 const std::vector<Rule> open_clip_texts{{"transformer.*", ""},
@@ -352,9 +354,13 @@ const std::vector<Dialect> table{
                behind("model.", joined(dino3_block, dino3_gated_mlp))),
     {"Hugging Face's CLIP",
      {"vision_model.", ""},
-     joined({{"embeddings.class_embedding", "cls_token", batched}, {"pre_layrnorm.*", "norm_pre.*"}}, clip_layers),
+     joined(clip_front, joined(clip_layers, clip_norm)),
      joined({{"visual_projection.weight", "head.weight"}}, clip_texts),
      true},
+    {"Hugging Face's CLIP with classes",  // of the patches' mean, which nothing has normed
+     {"vision_model."},
+     joined(clip_front, joined(clip_layers, {{"post_layernorm.*", ""}})),
+     {{"classifier.*", "head.*"}}},
     {"Hugging Face's SigLIP",
      {"vision_model.", ""},
      joined(
@@ -367,11 +373,11 @@ const std::vector<Dialect> table{
              {"head.mlp.fc1.*", "attn_pool.mlp.fc1.*"},
              {"head.mlp.fc2.*", "attn_pool.mlp.fc2.*"},
          },
-         clip_layers),
+         joined(clip_layers, clip_norm)),
      clip_texts},
     {"Hugging Face's SigLIP with classes",
      {"vision_model."},
-     joined({{"head.*", ""}}, clip_layers),
+     joined({{"head.*", ""}}, joined(clip_layers, clip_norm)),
      {{"classifier.*", "head.*"}}},
     {"DINOv2",
      {""},

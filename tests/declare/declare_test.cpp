@@ -255,7 +255,7 @@ TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
     if (writes) std::ofstream(header) << text;
     EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
   }
-  EXPECT_EQ(dialect_models().size(), 25u);
+  EXPECT_EQ(dialect_models().size(), 26u);
 }
 
 TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {

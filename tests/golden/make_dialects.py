@@ -115,6 +115,14 @@ def siglips_with_classes():
     return of_hugging_face(hf.SiglipForImageClassification(config), "logits")
 
 
+def clips_with_classes():
+    """The norm behind the layers has no part in it."""
+    vision = dict(SMALL, model_type="clip_vision_model")
+    config = hf.CLIPConfig(vision_config=vision, text_config=dict(hidden_size=8, intermediate_size=8, num_hidden_layers=1,
+                                                                  num_attention_heads=1, vocab_size=8), num_labels=10)
+    return of_hugging_face(hf.CLIPForImageClassification(config), "logits")
+
+
 MODELS = {
     "torchvision": torchvisions,
     "hf_vit": lambda: of_hugging_face(hf.ViTForImageClassification(hf.ViTConfig(**WIDE, num_labels=10)), "logits"),
@@ -127,6 +135,7 @@ MODELS = {
     "hf_dinov2_classes": lambda: of_hugging_face(hf.Dinov2WithRegistersForImageClassification(hf.Dinov2WithRegistersConfig(
         **SMALL, mlp_ratio=2, num_register_tokens=3, num_labels=10)), "logits"),
     "hf_clip": clips,
+    "hf_clip_classes": clips_with_classes,
     "hf_siglip": lambda: of_hugging_face(hf.SiglipVisionModel(hf.SiglipVisionConfig(**WIDE)), "pooler_output"),
     "hf_beit": lambda: of_hugging_face(hf.BeitForImageClassification(hf.BeitConfig(
         **SMALL, num_labels=10, use_relative_position_bias=True)), "logits"),
@@ -153,7 +162,7 @@ STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
               "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model",
-              "hf_swin_v2", "hf_sam", "hf_blip")
+              "hf_clip_classes", "hf_swin_v2", "hf_sam", "hf_blip")
 
 
 def golden(out, name):

@@ -9,6 +9,7 @@
 #include "tests/models/declared/hf_beit_model.hpp"
 #include "tests/models/declared/hf_blip.hpp"
 #include "tests/models/declared/hf_clip.hpp"
+#include "tests/models/declared/hf_clip_classes.hpp"
 #include "tests/models/declared/hf_deit.hpp"
 #include "tests/models/declared/hf_dinov2.hpp"
 #include "tests/models/declared/hf_dinov2_classes.hpp"
@@ -68,6 +69,7 @@ DIALECT(hf_dinov2_registers, HfDinov2Registers)
 DIALECT(hf_dinov2_classes, HfDinov2Classes)
 DIALECT(hf_blip, HfBlip)
 DIALECT(hf_clip, HfClip)
+DIALECT(hf_clip_classes, HfClipClasses)
 DIALECT(hf_siglip, HfSiglip)
 DIALECT(hf_siglip_classes, HfSiglipClasses)
 DIALECT(hf_beit, HfBeit)
