@@ -141,17 +141,14 @@ Matching::Fit Matching::fit(const tessera_parameter& parameter, const std::strin
   const bool told = fit.table == Table::tokens || fit.table == Table::ways;  // of these, shapes do not tell the grid
   fit.other_grid = allowance_.resample && fit.table != Table::none &&
                    (tensor.shape != needed || (told && grid.value_or(model_.patches) != model_.patches));
-  if (!fit.other_grid) {
-    // It is as it has to be, or is none that could be.
-  } else if (fit.table == Table::map) {
-    fit.how = Resampling{0, {tensor.shape[1], tensor.shape[2]}, {needed[1], needed[2]}};
-  } else if (fit.table == Table::distances) {
-    fit.how = Resampling{0, {tensor.shape[0], 1}, {needed[0], 1}};
-  } else {
+  const auto resampled = [&]() -> std::optional<Resampling> {
+    if (fit.table == Table::map) return Resampling{0, {tensor.shape[1], tensor.shape[2]}, {needed[1], needed[2]}};
+    if (fit.table == Table::distances) return Resampling{0, {tensor.shape[0], 1}, {needed[0], 1}};
     const std::size_t tokens = needed.size() - 2;
-    fit.how = (fit.table == Table::ways ? relative_resampling : resampling)(tensor.shape[tokens], needed[tokens],
-                                                                            model_.patches, grid);
-  }
+    const auto of_tokens = fit.table == Table::ways ? relative_resampling : resampling;
+    return of_tokens(tensor.shape[tokens], needed[tokens], model_.patches, grid);
+  };
+  if (fit.other_grid) fit.how = resampled();
   fit.as_it_is = tensor.is_real() && tensor.shape == needed && !fit.how;
   return fit;
 }
