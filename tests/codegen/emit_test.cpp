@@ -9,7 +9,9 @@
 #include "codegen/driver.hpp"
 #include "codegen/error.hpp"
 #include "codegen/passes/headless.hpp"
+#include "codegen/passes/subgraph.hpp"
 #include "dsl/trace.hpp"
+#include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
 #include "models/vit_notebook.hpp"
@@ -519,6 +521,24 @@ TEST(Emit, FactorsOfBf16AreWidenedOnceForATilesColumnsWhereOnlySinglePrecisionIs
   for (const char* const isa : {"scalar", "avx512_bf16", "amx"})
     EXPECT_FALSE(widens(codegen::Precision::bf16, isa)) << isa;
   EXPECT_FALSE(widens(codegen::Precision::fp32, "avx2"));
+}
+
+TEST(Emit, PanelsOfBf16AreWidenedOnceForAllRowsWhereTheseAreFourTilesOrMore) {
+  // 26 tokens are four tiles of six rows and more, 17 are not.
+  using Some = models::Vit<{
+      .image = 20, .patch = 4, .width = 48, .heads = 1, .depth = 1, .classes = 4, .pooling = models::Pooling::mean}>;
+  using Few = models::Vit<{
+      .image = 16, .patch = 4, .width = 48, .heads = 1, .depth = 1, .classes = 4, .pooling = models::Pooling::mean}>;
+  const auto widens = [](const graph::Graph& declared, const std::string& isa) {
+    const std::string text =
+        every_file(codegen::subgraph(declared, {"outputs"}), codegen::Precision::bf16).at("m_" + isa + ".cpp");
+    const std::size_t begin = text.find("static void blocks_mlp_fc1_forward("), end = text.find("\n}\n", begin);
+    EXPECT_NE(begin, std::string::npos) << text;
+    return text.substr(begin, end - begin).find("  widen_panel<") != std::string::npos;
+  };
+  EXPECT_TRUE(widens(trace<Some>("m"), "avx2"));
+  EXPECT_FALSE(widens(trace<Few>("m"), "avx2"));
+  EXPECT_FALSE(widens(trace<Some>("m"), "avx512_bf16"));
 }
 
 TEST(Emit, AProgramWithoutALossIsForPicturesAndRowsOfNumbers) {
