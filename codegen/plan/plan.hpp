@@ -22,14 +22,17 @@ constexpr std::int64_t padded_k(DType dtype, std::int64_t depth) {
   const std::int64_t step = 16 * values_in_real(dtype);
   return (depth + step - 1) / step * step;
 }
-/// Values of a column in a panel for tiles: in int8 a word for their sum lies behind them; in int4 a group of 32 is 16
-/// bytes and a scale of two.
+/// A group of int4: so many weights of a column, and the bytes that they and their scale, a bf16, take.
+inline constexpr std::int64_t int4_group = 32, int4_group_bytes = int4_group / 2 + 2;
+/// Values of a column in a panel for tiles: in int8 a word for their sum lies behind them.
 constexpr std::int64_t panel_k(DType dtype, std::int64_t depth) {
   const std::int64_t whole = padded_k(dtype, depth);
-  return dtype == DType::int8 ? whole + 4 : dtype == DType::int4 ? whole / 32 * 18 : whole;
+  return dtype == DType::int8 ? whole + 4 : dtype == DType::int4 ? whole / int4_group * int4_group_bytes : whole;
 }
 /// Cache lines of a panel that hold what a cache line of a left factor's row is multiplied by.
-constexpr std::int64_t lines_of_panel(DType dtype) { return dtype == DType::int4 ? tile_side / 32 * 18 : tile_side; }
+constexpr std::int64_t lines_of_panel(DType dtype) {
+  return dtype == DType::int4 ? tile_side * int4_group_bytes / int4_group : tile_side;
+}
 /// How a tensor lies in memory: dims from the outermost to the innermost, dense; the batch is always outermost. A
 /// packed parameter lies in panels of as many columns (its first dim) as a target's tiles are wide: all of the panel's
 /// columns side by side for each index of the other dims. Its strides are those of a panel of one column.

@@ -340,8 +340,11 @@ using Pooled = models::Vit<{.image = 8 * side,
 
 TEST(PlanAttention, MemoryOfBackwardGrowsAsItsTokensDo) {
   const auto scratch = [](const Plan& plan) { return static_cast<double>(plan.scratch.per_batch); };
-  const Plan some = gradients_of(trace<Pooled<16>>("some")), many = gradients_of(trace<Pooled<32>>("many"));
-  EXPECT_NEAR(scratch(many) / scratch(some), 4, 0.1);  // of four times the tokens
+  for (const codegen::Precision precision : {codegen::Precision::fp32, codegen::Precision::bf16}) {
+    const Plan some = gradients_of(trace<Pooled<16>>("some"), {}, precision),
+               many = gradients_of(trace<Pooled<32>>("many"), {}, precision);
+    EXPECT_NEAR(scratch(many) / scratch(some), 4, 0.1) << codegen::name_of(precision);  // of four times the tokens
+  }
   const codegen::PassOptions without{.disabled = {"attention_gradient"}};
   EXPECT_GT(scratch(gradients_of(trace<Pooled<32>>("many"), without)) /
                 scratch(gradients_of(trace<Pooled<16>>("some"), without)),

@@ -103,19 +103,25 @@ struct VitRun {
   }
 };
 
-/// The parameter is an instruction set; `isa` is the one that a model takes when it is asked for.
-class OnIsa : public testing::TestWithParam<std::string> {
+/// A parameter with an instruction set, `asked_for`; `isa` is the one that a model takes when it is asked for.
+template <class Parameter>
+class OnIsaOf : public testing::TestWithParam<Parameter> {
  protected:
   void SetUp() override {
-    choose(GetParam());
-    if (isa() != GetParam()) GTEST_SKIP() << "this processor cannot run " << GetParam();
+    choose(asked_for());
+    if (isa() != asked_for()) GTEST_SKIP() << "this processor cannot run " << asked_for();
   }
   void TearDown() override {
     unsetenv("TESSERA_ISA");
     omp_set_num_threads(1);
   }
+  virtual std::string asked_for() const = 0;
   virtual std::string isa() const = 0;
   static void choose(const std::string& isa) { setenv("TESSERA_ISA", isa.c_str(), 1); }
+};
+/// The parameter is an instruction set.
+class OnIsa : public OnIsaOf<std::string> {
+  std::string asked_for() const override { return GetParam(); }
 };
 
 /// Those of these instruction sets that tests of precision run on: under an emulator of Arm, NEON alone.

@@ -125,17 +125,11 @@ struct Run {
 void PrintTo(const Run& run, std::ostream* out) { *out << run.weights->name << " " << run.isa; }
 
 /// On the instruction sets that a precision is emitted for.
-class Quantized : public testing::TestWithParam<Run> {
+class Quantized : public OnIsaOf<Run> {
+  std::string asked_for() const override { return GetParam().isa; }
+  std::string isa() const override { return of.layers.isa(); }
+
  protected:
-  void SetUp() override {
-    choose(GetParam().isa);
-    if (of.layers.isa() != GetParam().isa) GTEST_SKIP() << "this processor cannot run " << GetParam().isa;
-  }
-  void TearDown() override {
-    unsetenv("TESSERA_ISA");
-    omp_set_num_threads(1);
-  }
-  static void choose(const std::string& isa) { setenv("TESSERA_ISA", isa.c_str(), 1); }
   const Weights& of = *GetParam().weights;
 };
 /// What has no parameter is alike in all of them.

@@ -110,12 +110,13 @@ struct Job {
 void add_declared(std::vector<Job>& jobs, const codegen::DeclaredModel& model) {
   for (const auto& [name, precision] : precisions)
     for (const bool inference : {false, true}) {
-      if (precision == Precision::int4 && !inference) continue;  // training is that of int8
       const auto emit = [model, precision = precision, inference] {
         graph::Graph traced = model.trace("model");
         GeneratorOptions options = options_of(precision);
+        const bool trains = has_loss(traced);
+        if (precision == Precision::int4 && trains && !inference) return Files{};  // training is that of int8
         if (inference) {
-          if (!has_loss(traced)) return Files{};  // it is so by itself
+          if (!trains) return Files{};  // it is so by itself
           traced = codegen::subgraph(traced, {"outputs"});
         }
         options.train = has_program(traced);
