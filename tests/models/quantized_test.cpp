@@ -116,7 +116,7 @@ const Weights precisions[] = {
     {"int8", codegen::Precision::int8, TESSERA_EMITTED_MODEL(small_layers_int8, SMALL_LAYERS_INT8, "", 0),
      TESSERA_EMITTED_MODEL(small_vit_int8, SMALL_VIT_INT8, "", 0), column_of_int8, -127, 127, 0.03, 0.5},
     {"int4", codegen::Precision::int4, TESSERA_EMITTED_MODEL(small_layers_int4, SMALL_LAYERS_INT4, "", 0),
-     TESSERA_EMITTED_MODEL(small_vit_int4, SMALL_VIT_INT4, "", 0), column_of_int4, -8, 7, 0.3, 0.3}};
+     TESSERA_EMITTED_MODEL(small_vit_int4, SMALL_VIT_INT4, "", 0), column_of_int4, -8, 7, 0.12, 0.3}};
 
 struct Run {
   const Weights* weights;

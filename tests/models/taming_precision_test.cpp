@@ -81,7 +81,7 @@ TEST(TamingPrecision, AStepOfRoundedWeightsIsAsNearAsTheFullPass) {
   EXPECT_GT(int8.step, 1e-5) << "nothing was rounded";
   EXPECT_LE(int8.step, 2 * int8.forward);
   const Apart int4 = TESSERA_APART(gpt_small_int4, GPT_SMALL_INT4);
-  EXPECT_LE(int4.step, 0.5);
+  EXPECT_LE(int4.step, 0.25);
   EXPECT_GT(int4.step, int8.step) << "weights were not rounded to four bits";
   EXPECT_LE(int4.step, 2 * int4.forward);
 }
