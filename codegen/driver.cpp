@@ -305,11 +305,14 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     throw Error(fmt::format(
         "{} has no classes: its library (--library, SHARED) is one that embeds (--embedding, EMBED)", m.name));
   if (options.train && !trains(m.plans) &&
-      (m.image_shape().size() != 3 || (m.output_shape().size() != 1 && !embeds(m.forward))))
+      (m.image_shape().size() != 3 ||
+       (m.output_shape().size() != 1 && !embeds(m.forward) && m.forward.depth == graph::Depth::none)))
     throw Error(
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
                     "picture, [channels, height, width]",
                     m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
+  if (options.serve && m.forward.depth != graph::Depth::none)
+    throw Error(fmt::format("{} tells depths, and a server (--serve, SERVE) answers with classes or features", m.name));
   if (options.train && (takes_targets(m.forward) || takes_output_gradients(m.forward)))
     throw Error(fmt::format("the loss of {} is {}: a program (--train, TRAIN) trains on labels; call {} from your own",
                             m.name, takes_targets(m.forward) ? "of targets" : "the caller's",

@@ -126,6 +126,7 @@ void timms(const Json& json, Config& config) {
   for (const Json* from : {&json, &arguments})  // a Swin Transformer has those of each stage, which its shapes tell
     if (const auto heads = from->find("num_heads"); heads != from->end() && !heads->is_array())
       take(*from, "num_heads", config.heads, where);
+  if (json.contains("max_depth")) config.farthest = positive(json, "max_depth", where, 1);
   for (const Json* from : {&arguments, &json}) {
     take_windows(*from, "window_size", config.windows, where);
     take_windows(*from, "pretrained_window_sizes", config.pretrained_windows, where);
@@ -144,7 +145,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 26> families{
+constexpr std::array<Family, 27> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -169,6 +170,7 @@ constexpr std::array<Family, 26> families{
      {"sam_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"sam_hq", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"sam_hq_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
+     {"depth_anything", "Hugging Face's Depth Anything", "gelu", "token", 1e-6},
      {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
      {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activations{{{"gelu", "gelu"},
@@ -179,6 +181,33 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activatio
                                                                                     {"relu", "relu"},
                                                                                     {"silu", "silu"},
                                                                                     {"swish", "silu"}}};
+
+/// What Hugging Face's Depth Anything has beside the configuration of its encoder, which is a DINOv2.
+void depth_anythings(const Json& json, const Json& encoder, Config& config) {
+  const std::string& where = config.where;
+  if (const std::string type = named(encoder, "model_type", where, "dinov2"); type != "dinov2")
+    fail(where, ": the model_type of backbone_config is ", runtime::printable(type), ", and has to be dinov2");
+  std::optional<bool> normed;
+  take(encoder, "apply_layernorm", normed, where);
+  if (!normed.value_or(true))
+    fail(where, ": apply_layernorm is false, and layers are declared with the norm behind them");
+  if (const auto indices = encoder.find("out_indices"); indices != encoder.end() && !indices->is_null())
+    for (const Json& index : indices->is_array() ? *indices : Json::array({*indices})) {
+      if (!index.is_number_integer() || index.get<std::int64_t>() < 1 || index.get<std::int64_t>() > 64)
+        fail(where, ": out_indices is no list of blocks, counted from 1 to 64");
+      config.layers.push_back(index.get<std::int64_t>() - 1);
+    }
+  std::optional<std::int64_t> read;
+  take(json, "head_in_index", read, where);
+  if (read && *read != -1 && *read != 3)
+    fail(where, ": head_in_index is ", *read, ", and the head reads the last map, -1");
+  const std::string type = named(json, "depth_estimation_type", where, "relative");
+  const double farthest = positive(json, "max_depth", where, 1);
+  if (type == "metric")
+    config.farthest = farthest;
+  else if (type != "relative")
+    fail(where, ": depth_estimation_type ", runtime::printable(type), " is none of relative and metric");
+}
 
 void hugging_faces(const Json& json, Config& config) {
   const std::string& where = config.where;
@@ -191,7 +220,11 @@ void hugging_faces(const Json& json, Config& config) {
     fail(where, ": model_type ", runtime::printable(type), " is none of ", known);
   }
   config.library = family->library;
-  const Json& vision = json.contains("vision_config") ? part(json, "vision_config", where) : json;
+  const bool depth = type == "depth_anything";
+  const Json& vision = depth                            ? part(json, "backbone_config", where)
+                       : json.contains("vision_config") ? part(json, "vision_config", where)
+                                                        : json;
+  if (depth) depth_anythings(json, vision, config);
   take_sides(vision, "image_size", config.image, where);
   take_windows(vision, "window_size", config.windows, where);
   take_windows(vision, "pretrained_window_sizes", config.pretrained_windows, where);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "declare/block.hpp"
+#include "declare/depth.hpp"
 #include "declare/ends.hpp"
 #include "declare/findings.hpp"
 #include "declare/front.hpp"
@@ -34,6 +35,9 @@ Declaration declare(const Checkpoint& checkpoint, const Config& config, const st
       break;
     case Kind::sam:
       find_sam(found);
+      break;
+    case Kind::depth:
+      find_depth(found);
       break;
   }
   check_keys(checkpoint, found.expected);

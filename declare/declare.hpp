@@ -50,6 +50,8 @@ struct Config {
   /// Of a Swin Transformer V2's attention, and those that it measures distances by: one for all stages, or one for
   /// each; empty: not said.
   std::vector<std::array<std::int64_t, 2>> windows, pretrained_windows;
+  std::vector<std::int64_t> layers;  ///< of an encoder, that something reads, counted from 0; empty: not said
+  std::optional<double> farthest;    ///< metres that a model of depth tells at most; none: it does not tell metres
   std::optional<std::array<double, 3>> mean, deviation;
   std::optional<double> crop;
   std::string interpolation, crop_mode;

@@ -67,6 +67,7 @@ std::string header_text(const Model& model, const Input& input, const std::strin
                                           "pooling_heads",
                                           "pooling_hidden",
                                           "features",
+                                          "layers",
                                           "representation",
                                           "epsilon",
                                           "position_mlp",

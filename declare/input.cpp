@@ -1,5 +1,7 @@
 #include "declare/input.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <sstream>
 
@@ -13,6 +15,8 @@ using runtime::printable;
 using runtime::text;
 
 std::string number(double x) {
+  if (const auto whole = static_cast<std::int64_t>(std::clamp(x, -1e6, 1e6)); static_cast<double>(whole) == x)
+    return text(whole);
   for (int digits = 1; digits < 17; ++digits) {
     std::ostringstream out;
     out.precision(digits);
@@ -44,7 +48,9 @@ Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<s
   otherwise(config.deviation.has_value(), "std " + channels(usual.deviation));
   otherwise(config.crop.has_value(), "crop_pct " + number(usual.crop));
   otherwise(!config.interpolation.empty(), usual.bilinear ? "interpolation bilinear" : "interpolation bicubic");
-  otherwise(!config.crop_mode.empty(), usual.fit == runtime::Fit::pad ? "crop_mode pad" : "crop_mode center");
+  otherwise(!config.crop_mode.empty(), usual.fit == runtime::Fit::pad      ? "crop_mode pad"
+                                       : usual.fit == runtime::Fit::squash ? "crop_mode squash"
+                                                                           : "crop_mode center");
   if (!unsaid.empty()) assumptions.push_back("no configuration says how pictures are prepared: " + unsaid);
   const std::string &scaled = config.interpolation, &cropped = config.crop_mode;
   if (!scaled.empty() && scaled != "bicubic" && scaled != "bilinear")

@@ -4,6 +4,7 @@ namespace tessera::declare {
 
 Kind kind_of(const Checkpoint& checkpoint) {
   if (checkpoint.has_any("layers.0.blocks.0.")) return Kind::swin;
+  if (checkpoint.has_any("neck.fusion_stage.")) return Kind::depth;
   return checkpoint.has("blocks.0.attn.rel_pos_h") ? Kind::sam : Kind::vit;
 }
 
@@ -15,6 +16,8 @@ const char* name_of(Kind kind) {
       return "Swin Transformer";
     case Kind::sam:
       return "SAM image encoder";
+    case Kind::depth:
+      return "Depth Anything model";
   }
   __builtin_unreachable();
 }
@@ -27,6 +30,8 @@ Input input_of(Kind kind) {
       return {imagenet_mean, imagenet_deviation, 0.9};
     case Kind::sam:
       return {imagenet_mean, imagenet_deviation, 1};
+    case Kind::depth:
+      return {imagenet_mean, imagenet_deviation, 1, false, runtime::Fit::squash};
   }
   __builtin_unreachable();
 }

@@ -149,7 +149,19 @@ struct Recipe {
   graph::Recipe record() const;
 };
 
+/// How a model tells how far away each pixel is: static constexpr Depth depth = Depth::metres, beside its forward,
+/// which returns [B, height, width] of images [B, C, height, width].
+enum class Depth : std::uint8_t {
+  inverse = 1,  ///< the larger the nearer, up to a factor and an offset that differ from image to image
+  metres,
+};
+
 namespace detail {
+
+template <class Model>
+concept HasDepth = requires {
+  { Model::depth } -> std::convertible_to<Depth>;
+};
 
 struct NamesLoss {
   int loss;

@@ -57,6 +57,16 @@ struct OutputsProblem {
       t.put(Model::module_name)
           .put("::forward returns what is no tensor; a model has one output: join several with concat ")
           .put("or stack, or declare a model for each [model-output]");
+    if constexpr (AnyTensor<Result> && HasDepth<Model>) {
+      using Images = std::tuple_element_t<0, typename Signature<decltype(&Model::forward)>::arguments>;
+      constexpr const Shape &x = Images::shape, &y = Result::shape;
+      if (x.rank == 4 && y.rank == 3 && y[0] == x[0] && y[1] == x[2] && y[2] == x[3]) return t;
+      t.put(Model::module_name).put(" tells depths, of images ");
+      x.print(t);
+      t.put(", and returns ");
+      y.print(t);
+      t.put(": a depth is a number a pixel, [B, height, width] of images [B, C, height, width] [model-output]");
+    }
     return t;
   }
 };
@@ -254,6 +264,8 @@ inline void demand_that_only_the_batch_is_unknown(const graph::Graph& g, const D
 /// with an input "factor", one number of the caller, and the outputs "loss" and "losses", a row of what is reported. A
 /// parameter of the other phase gets no gradient, nor does a Frozen one; what was assigned is its new value.
 ///
+/// A model that tells how far each pixel of its images is away has a static constexpr Depth named depth.
+///
 /// Model has one non-template forward of one tensor, and a static constexpr Recipe named recipe. Without a recipe there
 /// are neither labels nor a loss, and what is generated is for inference. Throws std::logic_error for what only tracing
 /// can see: results and parameters that nothing uses, parameters that would get no gradient, members missing from
@@ -288,6 +300,7 @@ graph::Graph trace(std::string name) {
       Refusal<detail::LossesProblem<Model, Images>>::poison();
     constexpr Recipe recipe = detail::recipe_of<Model>();
     g.recipe = recipe.record();
+    if constexpr (detail::HasDepth<Model>) g.depth = static_cast<graph::Depth>(Model::depth);
 
     graph::Builder builder(g);
     RecorderScope scope(builder);

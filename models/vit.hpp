@@ -221,20 +221,29 @@ struct Vit : Module, std::conditional_t<S.classes != 0, detail::VitRecipe, detai
   }
 
   auto forward(Tensor<B, C, IH, IW> images) const {
-    const Tokens embedding = dropout<S.dropout>(embedded(patch_embed(images)));
     if constexpr (gives_layers)
-      return chosen(shared(detail::EachStack{blocks}, norm_pre(embedding)));
+      return std::apply([](const auto&... tokens) { return stack<1>(tokens...); }, layers(images));
     else
-      return ending(norm(shared(blocks, norm_pre(embedding))));
+      return ending(norm(shared(blocks, entering(images))));
+  }
+
+  /// What the chosen layers give, a tuple of tokens [B, T, D], each behind the last norm.
+  auto layers(Tensor<B, C, IH, IW> images) const {
+    static_assert(gives_layers);
+    return chosen(shared(detail::EachStack{blocks}, entering(images)));
   }
 
  private:
+  Tokens entering(const Tensor<B, C, IH, IW>& images) const {
+    return norm_pre(dropout<S.dropout>(embedded(patch_embed(images))));
+  }
+
   /// Of what each stack gives, that of the chosen layers.
   template <class... Each>
   auto chosen(const std::tuple<Each...>& each) const {
     return [&]<std::size_t... i>(std::index_sequence<i...>) {
       const auto some = std::tuple_cat(chosen<i>(std::get<i>(each))...);
-      return std::apply([&](const auto&... tokens) { return stack<1>(norm(tokens)...); }, some);
+      return std::apply([&](const auto&... tokens) { return std::tuple{norm(tokens)...}; }, some);
     }(std::index_sequence_for<Each...>());
   }
   template <std::size_t i, class X>

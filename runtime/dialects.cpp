@@ -215,29 +215,108 @@ const std::vector<Rule> dino3_mlp{{"layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1.*"
 const std::vector<Rule> dino3_gated_mlp{{"layer.#.mlp.gate_proj.*", "blocks.#.mlp.fc1_g.*"},
                                         {"layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1_x.*"}};
 
-Dialect face_dino(std::string_view library, const std::vector<Rule>& layers) {
-  return {library,
-          {"dinov2.", "dinov2_with_registers.", ""},
-          joined(
-              {
-                  {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
-                  {"embeddings.cls_token", "cls_token"},
-                  {"embeddings.register_tokens", "reg_token"},
-                  {"embeddings.mask_token", ""},
-                  {"embeddings.position_embeddings", "pos_embed"},
-                  {"encoder.layer.#.norm1.*", "blocks.#.norm1.*"},
-                  {"encoder.layer.#.layer_scale1.lambda1", "blocks.#.ls1.gamma"},
-                  {"encoder.layer.#.norm2.*", "blocks.#.norm2.*"},
-                  {"encoder.layer.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
-                  {"encoder.layer.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
-                  {"encoder.layer.#.layer_scale2.lambda1", "blocks.#.ls2.gamma"},
-                  {"layernorm.*", "norm.*"},
-              },
-              layers),
-          {{"classifier.*", "head.*"}},
-          false,
-          true};
+/// Hugging Face's DINOv2 by the names of its layers, which transformers 5 changed.
+std::vector<Rule> face_dino_rules(const std::vector<Rule>& layers) {
+  return joined(
+      {
+          {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
+          {"embeddings.cls_token", "cls_token"},
+          {"embeddings.register_tokens", "reg_token"},
+          {"embeddings.mask_token", ""},
+          {"embeddings.position_embeddings", "pos_embed"},
+          {"encoder.layer.#.norm1.*", "blocks.#.norm1.*"},
+          {"encoder.layer.#.layer_scale1.lambda1", "blocks.#.ls1.gamma"},
+          {"encoder.layer.#.norm2.*", "blocks.#.norm2.*"},
+          {"encoder.layer.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
+          {"encoder.layer.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
+          {"encoder.layer.#.layer_scale2.lambda1", "blocks.#.ls2.gamma"},
+          {"layernorm.*", "norm.*"},
+      },
+      layers);
 }
+Dialect face_dino(std::string_view library, const std::vector<Rule>& layers) {
+  return {
+      library, {"dinov2.", "dinov2_with_registers.", ""}, face_dino_rules(layers), {{"classifier.*", "head.*"}}, false,
+      true};
+}
+const std::vector<Rule> dino_layers{
+    {"encoder.layer.#.attention.attention.query.*", "blocks.#.attn.qkv.*", part, 0, 3},
+    {"encoder.layer.#.attention.attention.key.*", "blocks.#.attn.qkv.*", part, 1, 3},
+    {"encoder.layer.#.attention.attention.value.*", "blocks.#.attn.qkv.*", part, 2, 3},
+    {"encoder.layer.#.attention.output.dense.*", "blocks.#.attn.proj.*"},
+    {"encoder.layer.#.mlp.weights_in.*", "blocks.#.mlp.fc1.*"},
+    {"encoder.layer.#.mlp.weights_out.*", "blocks.#.mlp.fc2.*"},
+};
+const std::vector<Rule> dino_layers_of_5{
+    {"encoder.layer.#.attention.q_proj.*", "blocks.#.attn.qkv.*", part, 0, 3},
+    {"encoder.layer.#.attention.k_proj.*", "blocks.#.attn.qkv.*", part, 1, 3},
+    {"encoder.layer.#.attention.v_proj.*", "blocks.#.attn.qkv.*", part, 2, 3},
+    {"encoder.layer.#.attention.o_proj.*", "blocks.#.attn.proj.*"},
+    {"encoder.layer.#.mlp.gate_proj.*", "blocks.#.mlp.fc1.*", part, 0, 2},
+    {"encoder.layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1.*", part, 1, 2},
+    {"encoder.layer.#.mlp.down_proj.*", "blocks.#.mlp.fc2.*"},
+};
+
+/// Hugging Face's Depth Anything: the layers of its DINOv2, and a head whose keys are a declaration's. The first layer
+/// of its fusion has a branch that nothing goes into.
+Dialect face_depth(std::string_view library, const std::vector<Rule>& layers) {
+  return {library,
+          {"backbone."},
+          face_dino_rules(layers),
+          {{"neck.reassemble_stage.*", "neck.reassemble_stage.*"},
+           {"neck.convs.*", "neck.convs.*"},
+           {"neck.fusion_stage.layers.0.residual_layer1.*", ""},
+           {"neck.fusion_stage.layers.0.residual_layer2.*", "neck.fusion_stage.layers.0.residual_layer2.*"},
+           {"neck.fusion_stage.layers.0.projection.*", "neck.fusion_stage.layers.0.projection.*"},
+           {"neck.fusion_stage.layers.1.*", "neck.fusion_stage.layers.1.*"},
+           {"neck.fusion_stage.layers.2.*", "neck.fusion_stage.layers.2.*"},
+           {"neck.fusion_stage.layers.3.*", "neck.fusion_stage.layers.3.*"},
+           {"head.conv1.*", "head.conv1.*"},
+           {"head.conv2.*", "head.conv2.*"},
+           {"head.conv3.*", "head.conv3.*"}}};
+}
+
+/// A DINOv2 in its authors' keys.
+const std::vector<Rule> dino_rules{
+    {"patch_embed.proj.*", "patch_embed.proj.*"},
+    {"cls_token", "cls_token"},
+    {"register_tokens", "reg_token"},
+    {"mask_token", ""},
+    {"pos_embed", "pos_embed"},
+    {"blocks.#.norm1.*", "blocks.#.norm1.*"},
+    {"blocks.#.attn.qkv.*", "blocks.#.attn.qkv.*"},
+    {"blocks.#.attn.proj.*", "blocks.#.attn.proj.*"},
+    {"blocks.#.ls1.gamma", "blocks.#.ls1.gamma"},
+    {"blocks.#.norm2.*", "blocks.#.norm2.*"},
+    {"blocks.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
+    {"blocks.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
+    {"blocks.#.mlp.w12.*", "blocks.#.mlp.fc1.*"},
+    {"blocks.#.mlp.w3.*", "blocks.#.mlp.fc2.*"},
+    {"blocks.#.ls2.gamma", "blocks.#.ls2.gamma"},
+    {"norm.*", "norm.*"},
+};
+
+/// The head of Depth Anything's own program, whose last layer is fused first.
+const std::vector<Rule> depth_head{
+    {"depth_head.projects.#.*", "neck.reassemble_stage.layers.#.projection.*"},
+    {"depth_head.resize_layers.#.*", "neck.reassemble_stage.layers.#.resize.*"},
+    {"depth_head.scratch.layer1_rn.weight", "neck.convs.0.weight"},
+    {"depth_head.scratch.layer2_rn.weight", "neck.convs.1.weight"},
+    {"depth_head.scratch.layer3_rn.weight", "neck.convs.2.weight"},
+    {"depth_head.scratch.layer4_rn.weight", "neck.convs.3.weight"},
+    {"depth_head.scratch.refinenet4.resConfUnit1.*", ""},
+    {"depth_head.scratch.refinenet4.resConfUnit2.conv#.*", "neck.fusion_stage.layers.0.residual_layer2.convolution#.*"},
+    {"depth_head.scratch.refinenet4.out_conv.*", "neck.fusion_stage.layers.0.projection.*"},
+    {"depth_head.scratch.refinenet3.resConfUnit#.conv#.*", "neck.fusion_stage.layers.1.residual_layer#.convolution#.*"},
+    {"depth_head.scratch.refinenet3.out_conv.*", "neck.fusion_stage.layers.1.projection.*"},
+    {"depth_head.scratch.refinenet2.resConfUnit#.conv#.*", "neck.fusion_stage.layers.2.residual_layer#.convolution#.*"},
+    {"depth_head.scratch.refinenet2.out_conv.*", "neck.fusion_stage.layers.2.projection.*"},
+    {"depth_head.scratch.refinenet1.resConfUnit#.conv#.*", "neck.fusion_stage.layers.3.residual_layer#.convolution#.*"},
+    {"depth_head.scratch.refinenet1.out_conv.*", "neck.fusion_stage.layers.3.projection.*"},
+    {"depth_head.scratch.output_conv1.*", "head.conv1.*"},
+    {"depth_head.scratch.output_conv2.0.*", "head.conv2.*"},
+    {"depth_head.scratch.output_conv2.2.*", "head.conv3.*"},
+};
 
 /// Hugging Face's Swin by the names of its layers, which transformers 5 changed, and its second version.
 Dialect face_swin(std::string_view library, std::string_view prefix, const std::vector<Rule>& layers) {
@@ -293,25 +372,10 @@ const std::vector<Dialect> table{
                  {"layers.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
                  {"layers.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
              }),
-    face_dino("Hugging Face's DINOv2",
-              {
-                  {"encoder.layer.#.attention.attention.query.*", "blocks.#.attn.qkv.*", part, 0, 3},
-                  {"encoder.layer.#.attention.attention.key.*", "blocks.#.attn.qkv.*", part, 1, 3},
-                  {"encoder.layer.#.attention.attention.value.*", "blocks.#.attn.qkv.*", part, 2, 3},
-                  {"encoder.layer.#.attention.output.dense.*", "blocks.#.attn.proj.*"},
-                  {"encoder.layer.#.mlp.weights_in.*", "blocks.#.mlp.fc1.*"},
-                  {"encoder.layer.#.mlp.weights_out.*", "blocks.#.mlp.fc2.*"},
-              }),
-    face_dino("Hugging Face's DINOv2 of transformers 5",
-              {
-                  {"encoder.layer.#.attention.q_proj.*", "blocks.#.attn.qkv.*", part, 0, 3},
-                  {"encoder.layer.#.attention.k_proj.*", "blocks.#.attn.qkv.*", part, 1, 3},
-                  {"encoder.layer.#.attention.v_proj.*", "blocks.#.attn.qkv.*", part, 2, 3},
-                  {"encoder.layer.#.attention.o_proj.*", "blocks.#.attn.proj.*"},
-                  {"encoder.layer.#.mlp.gate_proj.*", "blocks.#.mlp.fc1.*", part, 0, 2},
-                  {"encoder.layer.#.mlp.up_proj.*", "blocks.#.mlp.fc1.*", part, 1, 2},
-                  {"encoder.layer.#.mlp.down_proj.*", "blocks.#.mlp.fc2.*"},
-              }),
+    face_dino("Hugging Face's DINOv2", dino_layers),
+    face_dino("Hugging Face's DINOv2 of transformers 5", dino_layers_of_5),
+    face_depth("Hugging Face's Depth Anything", dino_layers),
+    face_depth("Hugging Face's Depth Anything of transformers 5", dino_layers_of_5),
     face_beit("Hugging Face's BEiT",
               {
                   {"encoder.layer.#.layernorm_before.*", "blocks.#.norm1.*"},
@@ -379,29 +443,8 @@ const std::vector<Dialect> table{
      {"vision_model."},
      joined({{"head.*", ""}}, joined(clip_layers, clip_norm)),
      {{"classifier.*", "head.*"}}},
-    {"DINOv2",
-     {""},
-     {
-         {"patch_embed.proj.*", "patch_embed.proj.*"},
-         {"cls_token", "cls_token"},
-         {"register_tokens", "reg_token"},
-         {"mask_token", ""},
-         {"pos_embed", "pos_embed"},
-         {"blocks.#.norm1.*", "blocks.#.norm1.*"},
-         {"blocks.#.attn.qkv.*", "blocks.#.attn.qkv.*"},
-         {"blocks.#.attn.proj.*", "blocks.#.attn.proj.*"},
-         {"blocks.#.ls1.gamma", "blocks.#.ls1.gamma"},
-         {"blocks.#.norm2.*", "blocks.#.norm2.*"},
-         {"blocks.#.mlp.fc1.*", "blocks.#.mlp.fc1.*"},
-         {"blocks.#.mlp.fc2.*", "blocks.#.mlp.fc2.*"},
-         {"blocks.#.mlp.w12.*", "blocks.#.mlp.fc1.*"},
-         {"blocks.#.mlp.w3.*", "blocks.#.mlp.fc2.*"},
-         {"blocks.#.ls2.gamma", "blocks.#.ls2.gamma"},
-         {"norm.*", "norm.*"},
-     },
-     {},
-     false,
-     true},
+    {"DINOv2", {""}, dino_rules, {}, false, true},
+    {"Depth Anything", {"pretrained."}, dino_rules, depth_head},
     {"Hugging Face's BLIP",
      {"vision_model.", ""},
      {

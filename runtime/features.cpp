@@ -86,7 +86,8 @@ void check_place(const std::filesystem::path& path, const std::vector<std::files
   } catch (const Error&) {
     // no safetensors file
   }
-  if (format != features_format && format != probe_format) return spare_models(path, Output::other, inputs);
+  if (format != features_format && format != probe_format && format != depths_format)
+    return spare_models(path, Output::other, inputs);
   for (const std::filesystem::path& input : inputs)  // of folders, what embed wrote there is no picture
     if (std::error_code unknown; !std::filesystem::is_directory(input, unknown)) spare_inputs(path, {input});
 }

@@ -14,8 +14,9 @@
 
 namespace tessera::runtime {
 
-/// Of files of features, and of heads that are fitted to them.
-inline constexpr const char *features_format = "tessera features 1", *probe_format = "tessera probe 1";
+/// Of files of features, of heads that are fitted to them, and of depths.
+inline constexpr const char *features_format = "tessera features 1", *probe_format = "tessera probe 1",
+                            *depths_format = "tessera depths 1";
 
 /// Features [size, width] of pictures.
 struct Features {
@@ -43,8 +44,8 @@ void check_origin(const Safetensors& file, const Model& model, const Origin& ori
 /// Throws an Error where one of the numbers is none; `whose`: "the features of a.jpg".
 void check_finite(std::span<const float> numbers, const std::string& whose);
 
-/// Throws the Error that write_features would throw for what has the name now. What features or probes were written to
-/// before may be replaced, any other safetensors file may not.
+/// Throws the Error that write_features would throw for what has the name now. What features, probes or depths were
+/// written to before may be replaced, any other safetensors file may not.
 void check_place(const std::filesystem::path& path, const std::vector<std::filesystem::path>& inputs);
 
 /// Writes tensor "features" F32 [size, width], or of dense ones [size, layers, tokens, width], with the names as a JSON

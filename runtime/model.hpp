@@ -60,6 +60,10 @@ struct Embedding {
   std::int64_t pooling_floats() const { return heads * keys; }
 };
 
+/// What the outputs of a model tell of each pixel of its image: nothing, the inverse of how far it is away, up to a
+/// factor and an offset, or how many metres.
+enum class Depth : std::uint8_t { none, inverse, metres };
+
 /// A model on a GPU: its emitted C API for CUDA (NAME_cuda.h), and what a program needs of CUDA beside it, so that the
 /// runtime itself does not know CUDA. Work goes into a stream and is done in its order. What CUDA refuses throws a
 /// std::runtime_error with one sentence; functions of the model return 0 or an error code that `error` puts into words.
@@ -221,11 +225,13 @@ struct Model {
   std::int64_t alignment = 64;
   bool outputs_are_probabilities = false;  ///< the rows of outputs already sum to one
   bool outputs_are_features = false;       ///< the model has no head: there are no classes
+  Depth depth = Depth::none;               ///< outputs are a number for each pixel: there are no classes
   std::string summary;                     ///< the shape table, as text
   std::string optimizer{}, schedule{};     ///< what the declared recipe says of them, as text
   const char* onnx = nullptr;              ///< the forward pass as runtime/onnx.hpp reads it
 
   bool has_loss() const { return evaluate != nullptr; }
+  bool has_classes() const { return !outputs_are_features && depth == Depth::none; }
   std::int64_t optimizer_floats() const { return static_cast<std::int64_t>(optimizer_state.size()) * parameter_floats; }
   /// Where the moving average stands in the optimiser's state; nothing where there is none.
   std::optional<std::int64_t> average_offset() const {

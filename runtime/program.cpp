@@ -23,6 +23,7 @@
 
 #include "runtime/cli/attention.hpp"
 #include "runtime/cli/bench.hpp"
+#include "runtime/cli/depth.hpp"
 #include "runtime/cli/eval.hpp"
 #include "runtime/cli/exchange.hpp"
 #include "runtime/cli/features.hpp"
@@ -102,6 +103,7 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
       add_predict(app, context),
   };
   if (model.attention.layers > 0) commands.push_back(add_attention(app, context));
+  if (model.depth != Depth::none) commands.push_back(add_depth(app, context));
   commands.push_back(add_bench(app, context));
   commands.push_back(add_export(app, context));
   commands.push_back(add_import(app, context));
@@ -110,9 +112,10 @@ int run(const Model& model, const Recipe& recipe, int (*train)(Session&), int ar
   commands.push_back(add_summary(app, context));
   if (more) commands.push_back(add_more(app, context, *more));
 
-  const std::string what_to_do = text(train ? "train, " : "", !model.outputs_are_features ? "eval or predict"
-                                                              : model.embedding.layers    ? "embed"
-                                                                                          : "embed or similar");
+  const std::string what_to_do = text(train ? "train, " : "", model.has_classes()          ? "eval or predict"
+                                                              : model.depth != Depth::none ? "depth"
+                                                              : model.embedding.layers     ? "embed"
+                                                                                           : "embed or similar");
   if (const std::optional<int> ended = parsed(app, argc, argv, what_to_do)) return finished(*ended);
   const auto named = std::ranges::find_if(commands, [](const Subcommand& command) { return command.app->parsed(); });
   std::optional<Gpu> gpu;

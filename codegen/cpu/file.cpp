@@ -394,6 +394,8 @@ class File : EntryWriter {
         f.body.insert(f.body.end(), places.begin(), places.end());
         finished_.clear();
         add_stages(f, folded);
+        for (tree::Parameter& p : f.parameters)  // of places alone, or of folded values, no parameter is read
+          if (!tree::uses(f.body, p.name)) p.type.insert(0, "[[maybe_unused]] ");
         out += "\n" + tree::print(f);
       }
     return out;

@@ -294,7 +294,11 @@ int main(int argc, char** argv) {{ return program(model, declared, {18}, argc, a
       std::string(serve ? "#include \"runtime/serve/command.hpp\"\n" : "") +
           (distributed ? "#include \"runtime/ranks_mpi.hpp\"\n" : "") +
           (distributed && cuda ? "#include \"runtime/ranks_nccl.hpp\"\n" : ""),
-      serve ? ", serve::command(declared)" : "", e.features && !m.has_head ? "    .outputs_are_features = true,\n" : "",
+      serve ? ", serve::command(declared)" : "",
+      m.forward.depth == graph::Depth::metres    ? "    .depth = Depth::metres,\n"
+      : m.forward.depth == graph::Depth::inverse ? "    .depth = Depth::inverse,\n"
+      : e.features && !m.has_head                ? "    .outputs_are_features = true,\n"
+                                                 : "",
       distributed ? ranks_declarations(m) : "",
       distributed ? (cuda ? gpu_ranks_entry : std::string()) + "    .ranks = &ranks_over_mpi,\n    .isas = isas,\n"
                   : "");

@@ -144,10 +144,12 @@ Analysis analyse(const Graph& graph) {
   Analysis a{std::vector<Role>(count, Role::member), std::vector<Claim>(count), std::vector<bool>(count, false)};
   std::vector<int> uses(count, 0);
   std::vector<NodeId> user(count, graph::none);
+  std::vector<bool> factor(count, false);  // of a product, which would compute it anew for each of its rows
   for (std::size_t i = 0; i < count; ++i)
     for (NodeId o : graph.nodes[i].operands) {
       ++uses[o];
       user[o] = static_cast<NodeId>(i);
+      if (graph.nodes[i].op == Op::einsum) factor[o] = true;
     }
 
   const std::vector<bool> known = follow_from_places(graph);
@@ -180,7 +182,7 @@ Analysis analyse(const Graph& graph) {
         if (reads_as_view(n)) a.role[i] = Role::inlined;
         break;  // whether it is storage is settled below, with the claims
         TESSERA_ELEMENTWISE_OPS(TESSERA_OP_CASE)
-        if (n.op != Op::copy && (n.shape.empty() || known[i]) &&
+        if (n.op != Op::copy && (n.shape.empty() || (known[i] && !factor[i])) &&
             std::all_of(n.operands.begin(), n.operands.end(), inlined))
           a.role[i] = Role::inlined;
         break;

@@ -60,7 +60,8 @@ std::vector<bool> live(const Graph& graph) {
 }  // namespace
 
 Graph rewrite(const Graph& graph, const Rule& rule) {
-  Graph result{graph.name, graph.recipe, {}, graph.regions, graph.outputs, graph.losses, graph.modules, graph.lines};
+  Graph result{graph.name,    graph.recipe, graph.depth,   {},         graph.regions,
+               graph.outputs, graph.losses, graph.modules, graph.lines};
   result.nodes.reserve(graph.nodes.size());
   std::vector<NodeId> map(graph.nodes.size(), graph::none);
   Builder builder(result);

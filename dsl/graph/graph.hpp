@@ -177,9 +177,14 @@ struct Recipe {
   int phase = 0;  ///< of a training step: 1 or 2, which the model is; 0: a step is one
 };
 
+/// What outputs [B, height, width] of images of as many pixels tell: nothing of this kind, the inverse of how far each
+/// pixel is away, or how many metres.
+enum class Depth : std::uint8_t { none, inverse, metres };
+
 struct Graph {
   std::string name;
   Recipe recipe;
+  Depth depth = Depth::none;
   std::vector<Node> nodes;
   std::vector<Region> regions{Region{}};
   std::vector<Output> outputs;

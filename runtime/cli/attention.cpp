@@ -71,8 +71,9 @@ int run_attention(const CommandContext& context, const AttentionOptions& options
     Inference(model, parameters.floats(), 1, gpu).forward(input.floats(), 1, outputs.floats());
     const std::vector<float> sure = probabilities(model, {outputs.floats(), static_cast<std::size_t>(model.classes)});
     write_file(options.picture, attention_svg(photo, maps, model.patches, text(model.name, ": ", shown),
-                                              model.outputs_are_features ? "none, the model gives features"
-                                                                         : answer_text(sure, 3, usage.classes)));
+                                              model.has_classes()          ? answer_text(sure, 3, usage.classes)
+                                              : model.depth != Depth::none ? "none, the model gives depths"
+                                                                           : "none, the model gives features"));
   } else {
     const Bytes png = attention_png(photo, maps, model.patches);
     write_file(options.picture, std::string_view(reinterpret_cast<const char*>(png.data()), png.size()));

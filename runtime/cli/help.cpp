@@ -12,7 +12,8 @@ std::string footer(const Model& model) {
       model.has_loss()
           ? examples(model, {"train", "train --data mnist --epochs 10 --out run", "train --resume --out run"})
           : examples(model, {"import weights.safetensors --out run"});
-  shown += model.outputs_are_features
+  shown += model.depth != Depth::none ? text("  ", model.name, " depth --out run photo.jpg -o depth.svg\n")
+           : model.outputs_are_features
                ? text("  ", model.name, " embed --out run photos -o features.safetensors\n",
                       model.embedding.layers
                           ? ""

@@ -48,6 +48,8 @@ void add_timeout_option(CLI::App* command, CommandContext& context) {
 }
 
 void demand_classes(const Model& model) {
+  if (model.depth != Depth::none)
+    fail("the declaration has no classes: ", model.name, " depth tells how far away the pixels of pictures are");
   if (model.outputs_are_features)
     fail("the declaration has no classes: ", model.name, " embed gives its features",
          model.embedding.layers ? "" : ", predict --head FILE takes a head that probe has fitted to them");

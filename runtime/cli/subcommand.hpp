@@ -40,7 +40,7 @@ CLI::Option* add_skip_option(CLI::App* command, std::vector<std::string>& skip);
 /// --rank-timeout, where the program can run as several ranks.
 void add_timeout_option(CLI::App* command, CommandContext& context);
 
-/// Throws an Error where the model gives features: its outputs are no classes, which eval and predict tell.
+/// Throws an Error where the model gives features or depths: its outputs are no classes, which eval and predict tell.
 void demand_classes(const Model& model);
 
 }  // namespace tessera::runtime

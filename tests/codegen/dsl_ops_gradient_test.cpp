@@ -139,6 +139,25 @@ TEST_F(DslOps, ConvolutionThatIsPaddedAtTheEnd) {
   check(conv2d<Convolution{.stride = 2, .padding_end = 1}>(x, w));
 }
 
+TEST_F(DslOps, TransposedConvolutionThatTiles) {
+  const auto x = input<Tensor<B, C, 3_c, 2_c>>();
+  ConvTranspose2d<C, D, 2_c> up;
+  up.weight.id = sketch.parameter("weight", Tensor<C, D, 2_c, 2_c>::shape.dims());
+  up.bias.id = sketch.parameter("bias", Tensor<D>::shape.dims());
+  const auto y = up(x);
+  static_assert(decltype(y)::shape == Tensor<B, D, 6_c, 4_c>::shape);
+  check(pow<2>(y));
+}
+
+TEST_F(DslOps, MapsThatAreEnlargedAndReduced) {
+  const auto x = input<Tensor<B, C, 3_c, 5_c>>();
+  const auto w = parameter<Tensor<C, C, 3_c, 3_c>>();
+  const auto map = conv2d<Convolution{.padding = 1}>(x, w);
+  const auto larger = resize<5_c, 8_c>(map);
+  static_assert(decltype(larger)::shape == Tensor<B, C, 5_c, 8_c>::shape);
+  check(pow<2>(resize<4_c, 2_c>(larger)));
+}
+
 TEST_F(DslOps, MaxPooling) {
   const auto x = input<Tensor<B, C, 5_c, 4_c>>();
   check(max_pool<2>(x));

@@ -84,6 +84,8 @@ std::vector<CudaModel> toy_cuda_models() {
       {trace<models::ToyRelativeMlp>("toy_relative_mlp_bf16")},
       {trace<models::ToyCait>("toy_cait")},
       {trace<models::ToyCait>("toy_cait_bf16")},
+      {trace_example<models::ToyDepth>("toy_depth")},
+      {trace_example<models::ToyDepth>("toy_depth_bf16")},
       {trace<models::ToySam>("toy_sam")},
       {trace<models::ToySam>("toy_sam_bf16")},
       {trace<models::ToySwin>("toy_swin")},

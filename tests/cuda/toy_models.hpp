@@ -3,6 +3,7 @@
 
 #include "models/beit.hpp"
 #include "models/cait.hpp"
+#include "models/depth_anything.hpp"
 #include "models/eva.hpp"
 #include "models/sam.hpp"
 #include "models/swin_v2.hpp"
@@ -130,6 +131,18 @@ using ToySam = SamEncoder<{.image = {24, 16},
                            .whole_every = 2,
                            .neck = 8,
                            .classes = 10}>;
+
+/// How far each pixel is away: maps of four layers, enlarged, reduced and fused.
+using ToyDepth = DepthAnything<{.image = {24, 32},
+                                .patch = 8,
+                                .width = 32,
+                                .heads = 2,
+                                .depth = 4,
+                                .mlp = 2,
+                                .classes = 0,
+                                .layer_scale = 1,
+                                .layers = {0, 1, 2, 3}},
+                               {.maps = {16, 16, 32, 16}, .fusion = 16, .hidden = 16, .farthest = 10}>;
 
 using ToyDifferential = Vit<toy_variant, DifferentialParallelBlock>;
 using ToyParallel = Vit<toy_variant, ParallelScalingBlock>;

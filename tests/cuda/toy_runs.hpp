@@ -13,6 +13,8 @@
 #include "toy_cait_cuda.h"
 #include "toy_cifar_bf16_cuda.h"
 #include "toy_cifar_cuda.h"
+#include "toy_depth_bf16_cuda.h"
+#include "toy_depth_cuda.h"
 #include "toy_differential_bf16_cuda.h"
 #include "toy_differential_cuda.h"
 #include "toy_discriminator_bf16_cuda.h"
@@ -69,6 +71,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL(toy_relative_mlp, TOY_RELATIVE_MLP),
             TESSERA_TOY_MODEL(toy_cait, TOY_CAIT),
+            TESSERA_TOY_MODEL(toy_depth, TOY_DEPTH),
             TESSERA_TOY_MODEL(toy_sam, TOY_SAM),
             TESSERA_TOY_MODEL(toy_swin, TOY_SWIN),
             TESSERA_TOY_MODEL(toy_swin_v2, TOY_SWIN_V2),
@@ -89,6 +92,7 @@ struct ToyModels {
             TESSERA_TOY_MODEL_BF16(toy_mixed_rope, TOY_MIXED_ROPE),
             TESSERA_TOY_MODEL_BF16(toy_relative, TOY_RELATIVE),
             TESSERA_TOY_MODEL_BF16(toy_cait, TOY_CAIT),
+            TESSERA_TOY_MODEL_BF16(toy_depth, TOY_DEPTH),
             TESSERA_TOY_MODEL_BF16(toy_sam, TOY_SAM),
             TESSERA_TOY_MODEL_BF16(toy_swin, TOY_SWIN),
             TESSERA_TOY_MODEL_BF16(toy_swin_v2, TOY_SWIN_V2),

@@ -255,7 +255,7 @@ TEST(Declare, WritesTheHeadersThatAreComparedWithOtherLibraries) {
     if (writes) std::ofstream(header) << text;
     EXPECT_EQ(text, content(header)) << "declare_test --write refreshes " << header;
   }
-  EXPECT_EQ(dialect_models().size(), 26u);
+  EXPECT_EQ(dialect_models().size(), 28u);
 }
 
 TEST(Declare, ReadsTheFilesOfTorchvisionAndOfOpenClipOverTimm) {
@@ -394,7 +394,6 @@ TEST(Declare, WithoutAConfigurationALibrarysUsualModelIsAssumed) {
                                                         {"hf_vit", "the activation is gelu and epsilon 1e-12"},
                                                         {"hf_dinov2", "the activation is gelu and epsilon 1e-06"},
                                                         {"hf_clip", "the activation is quick_gelu and epsilon 1e-05"},
-                                                        {"hf_siglip", "the activation is gelu_tanh and epsilon 1e-06"},
                                                         {"dinov2", "the activation is gelu and epsilon 1e-06"},
                                                         {"open_clip", "the activation is gelu and epsilon 1e-05"}}) {
     const auto written =

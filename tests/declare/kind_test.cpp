@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/depth_anything.hpp"
 #include "models/sam.hpp"
 #include "models/swin_v2.hpp"
 #include "models/vit.hpp"
@@ -31,6 +32,7 @@ TEST(Declare, KnowsHowTheTemplatesHavePicturesPrepared) {
   EXPECT_EQ(input<models::Swin<{.classes = 0}>>(), declare::input_of(Kind::swin));
   EXPECT_EQ(input<models::SamEncoder<{}>>(), declare::input_of(Kind::sam));
   EXPECT_EQ(input<models::SamEncoder<{.classes = 10}>>(), declare::input_of(Kind::sam));
+  EXPECT_EQ(input<models::DepthAnythingSmall>(), declare::input_of(Kind::depth));
 }
 
 }  // namespace

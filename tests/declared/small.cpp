@@ -19,6 +19,6 @@ tessera::test::DeclaredModels tessera::test::small_models() {
       TESSERA_DECLARED(tessera::test::BlockVit),      TESSERA_DECLARED(tessera::test::MapSam),
       TESSERA_DECLARED(tessera::test::KeysVit),       TESSERA_DECLARED(tessera::models::ToySwin),
       TESSERA_DECLARED(tessera::models::ToySwinV2),   TESSERA_DECLARED(tessera::models::ToySam),
-      TESSERA_DECLARED(tessera::test::WideHead),
+      TESSERA_DECLARED(tessera::test::WideHead),      TESSERA_DECLARED(tessera::models::ToyDepth),
   };
 }

@@ -20,6 +20,7 @@ import open_clip
 import torch
 import torchvision
 import transformers as hf
+from safetensors import safe_open
 from make_golden import randomise, save
 
 torch.set_num_threads(1)
@@ -123,6 +124,52 @@ def clips_with_classes():
     return of_hugging_face(hf.CLIPForImageClassification(config), "logits")
 
 
+def depths(kind):
+    """Four blocks of one head, whose maps are 12 x 12, 6 x 6, 3 x 3 and 2 x 2."""
+    encoder = hf.Dinov2Config(hidden_size=4, num_hidden_layers=4, num_attention_heads=2, image_size=12, patch_size=4, mlp_ratio=2,
+                              out_indices=[1, 2, 3, 4], reshape_hidden_states=False)
+    config = hf.DepthAnythingConfig(backbone_config=encoder, patch_size=4, reassemble_hidden_size=4, neck_hidden_sizes=[2, 2, 4, 2],
+                                    fusion_hidden_size=2, head_hidden_size=3, depth_estimation_type=kind,
+                                    max_depth=20 if kind == "metric" else 1)
+    model = hf.DepthAnythingForDepthEstimation(config)
+    return model, lambda x: model(x).predicted_depth, None
+
+
+def in_keys_of_depth_anything(state):
+    """As the authors' program has them: queries, keys and values in one map, and the coarsest layer last."""
+    head = {"neck.reassemble_stage.layers.": "depth_head.projects.", "neck.convs.": "depth_head.scratch.layer",
+            "head.conv1.": "depth_head.scratch.output_conv1.", "head.conv2.": "depth_head.scratch.output_conv2.0.",
+            "head.conv3.": "depth_head.scratch.output_conv2.2."}
+    named = {}
+    for key, value in state.items():
+        key = key.replace("backbone.", "pretrained.").replace("embeddings.patch_embeddings.projection", "patch_embed.proj")
+        key = key.replace("embeddings.position_embeddings", "pos_embed").replace("embeddings.", "").replace("layernorm", "norm")
+        key = key.replace("encoder.layer.", "blocks.").replace("layer_scale1.lambda1", "ls1.gamma")
+        key = key.replace("layer_scale2.lambda1", "ls2.gamma").replace("attention.output.dense", "attn.proj")
+        if ".attention.attention." in key:
+            if ".query." in key:
+                name = key.replace("attention.attention.query", "attn.qkv")
+                parts = [state[key.replace("pretrained.", "backbone.").replace("blocks.", "encoder.layer.").replace("query", part)]
+                         for part in ("query", "key", "value")]
+                named[name] = torch.cat(parts)
+            continue
+        for theirs, own in head.items():
+            if key.startswith(theirs):
+                key = own + key[len(theirs):]
+                if ".resize." in key:
+                    key = key.replace("projects", "resize_layers").replace(".resize.", ".")
+                key = key.replace(".projection.", ".")
+                if "scratch.layer" in key:
+                    number, rest = key[len(own):].split(".", 1)
+                    key = f"{own}{int(number) + 1}_rn.{rest}"
+        if key.startswith("neck.fusion_stage.layers."):
+            number, rest = key[len("neck.fusion_stage.layers."):].split(".", 1)
+            rest = rest.replace("projection", "out_conv").replace("residual_layer", "resConfUnit").replace("convolution", "conv")
+            key = f"depth_head.scratch.refinenet{4 - int(number)}.{rest}"
+        named[key] = value
+    return named
+
+
 MODELS = {
     "torchvision": torchvisions,
     "hf_vit": lambda: of_hugging_face(hf.ViTForImageClassification(hf.ViTConfig(**WIDE, num_labels=10)), "logits"),
@@ -136,7 +183,7 @@ MODELS = {
         **SMALL, mlp_ratio=2, num_register_tokens=3, num_labels=10)), "logits"),
     "hf_clip": clips,
     "hf_clip_classes": clips_with_classes,
-    "hf_siglip": lambda: of_hugging_face(hf.SiglipVisionModel(hf.SiglipVisionConfig(**WIDE)), "pooler_output"),
+    "hf_siglip": lambda: of_hugging_face(hf.SiglipVisionModel(hf.SiglipVisionConfig(**SMALL)), "pooler_output"),
     "hf_beit": lambda: of_hugging_face(hf.BeitForImageClassification(hf.BeitConfig(
         **SMALL, num_labels=10, use_relative_position_bias=True)), "logits"),
     "hf_beit_model": lambda: of_hugging_face(hf.BeitModel(hf.BeitConfig(
@@ -157,12 +204,14 @@ MODELS = {
     "dinov2": lambda: dinov2(mlp_ratio=2, ffn_layer="swiglufused"),
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
+    "hf_depth_anything": lambda: depths("metric"),
+    "depth_anything_v2": lambda: depths("relative"),
 }
 STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated", "hf_swin_model")  # by the names that transformers 5 has in memory
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
               "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model",
-              "hf_clip_classes", "hf_swin_v2", "hf_sam", "hf_blip")
+              "hf_clip_classes", "hf_swin_v2", "hf_sam", "hf_blip", "hf_siglip")
 
 
 def golden(out, name):
@@ -172,22 +221,30 @@ def golden(out, name):
     model, call, config = MODELS[name]()
     model.float()
     randomise(model, gen)
+    if "depth" in name:  # convolutions sum more numbers than a row of their weight has; most pixels shall be above 0
+        for p in (p for p in (*model.neck.parameters(), *model.head.parameters()) if p.dim() == 4):
+            p.data.mul_((p.shape[-1] / p[0].numel()) ** 0.5)
+        model.head.conv3.bias.data.add_(1)
     model.eval()
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    side = SMALL["image_size"] if name in SMALL_ONES else SIZES["image_size"]
+    side = 12 if "depth" in name else SMALL["image_size"] if name in SMALL_ONES else SIZES["image_size"]
     x = torch.randn(2, 3, side, side, generator=gen)
     with torch.no_grad():
         outputs = call(x)
     save(f"{folder}/io.safetensors", {"x": x, "outputs": outputs})
-    if name.startswith("hf_"):
+    if name.startswith("hf_") or name == "depth_anything_v2":
         with tempfile.TemporaryDirectory() as saved:
             model.save_pretrained(saved)
             shutil.copy(f"{saved}/model.safetensors", f"{folder}/model.safetensors")
             with open(f"{saved}/config.json", encoding="utf-8") as file:
                 config = json.load(file)
         config.pop("transformers_version", None)
-    if not name.startswith("hf_") or name in STATE_DICTS:
+    if name == "depth_anything_v2":
+        config = {"num_heads": 2, "img_size": 12}
+        with safe_open(f"{folder}/model.safetensors", "pt") as saved:  # by the names that published files have
+            save(f"{folder}/model.safetensors", in_keys_of_depth_anything({key: saved.get_tensor(key) for key in saved.keys()}))
+    elif not name.startswith("hf_") or name in STATE_DICTS:
         save(f"{folder}/model.safetensors", model.state_dict())
     with open(f"{folder}/config.json", "w", encoding="utf-8") as file:
         json.dump(config, file, indent=1)

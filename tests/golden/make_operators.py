@@ -112,6 +112,11 @@ def rows():
     column, row = torch.meshgrid(torch.arange(4), torch.arange(3), indexing="xy")
     yield "sinusoidal_positions_2d", [x], [x + torch.cat((sincos(4, column), sincos(4, row)), 1)]
 
+    x = randn(2, 3, 4, 5)
+    yield "resize", [x], [F.interpolate(x, size, mode="bilinear", align_corners=True) for size in ((7, 9), (4, 12), (2, 3), (1, 1))]
+    x, weight, bias = randn(2, 3, 4, 2), randn(3, 5, 2, 2), randn(5)
+    yield "conv_transpose2d", [x, weight, bias], [F.conv_transpose2d(x, weight, bias, stride=2)]
+
 
 def main(out):
     tensors = {}

@@ -135,6 +135,18 @@ void convolutions(Sketch& s) {
                    node_of(mix(silu(apart(leaky_relu<0.2>(wide(x + parameter<Tensor<3_c, 9_c, 18_c>>(s, "shift"))))))));
 }
 
+/// What a DPT head is made of: pixels that become squares, and maps that are enlarged and reduced to any size.
+void resized_maps(Sketch& s) {
+  const RecorderScope scope(s.b);
+  const auto x = images<Tensor<B, 3_c, 4_c, 5_c>>(s);
+  ConvTranspose2d<3_c, 6_c, 2_c> squares;
+  Conv2d<6_c, 4_c, 3_c, 3_c, Convolution{.padding = 1}> mix;
+  declare(s, squares, "squares");
+  declare(s, mix, "mix");
+  const auto large = resize<13_c, 19_c>(mix(relu(squares(x + parameter<Tensor<3_c, 4_c, 5_c>>(s, "shift")))));
+  weighted_outputs(s, node_of(resize<5_c, 19_c>(large * parameter<Tensor<4_c, 13_c, 19_c>>(s, "slopes"))));
+}
+
 /// Maps whose lines fill vectors so badly that lanes run along output channels: part of a vector, lines of one tile.
 void convolution_of_narrow_maps(Sketch& s) {
   const RecorderScope scope(s.b);
@@ -194,6 +206,7 @@ std::vector<GeneratedCase> model_cases() {
           {"rms_norm", rms_norm},
           {"self_attention_2d", self_attention_2d},
           {"sentence_attention", sentence_attention},
+          {"resized_maps", resized_maps},
           {"scalar_graph", scalar_graph}};
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "runtime/translation.hpp"
+#include "tests/models/declared/depth_anything_v2.hpp"
 #include "tests/models/declared/dinov2.hpp"
 #include "tests/models/declared/dinov2_registers.hpp"
 #include "tests/models/declared/hf_beit.hpp"
@@ -11,6 +12,7 @@
 #include "tests/models/declared/hf_clip.hpp"
 #include "tests/models/declared/hf_clip_classes.hpp"
 #include "tests/models/declared/hf_deit.hpp"
+#include "tests/models/declared/hf_depth_anything.hpp"
 #include "tests/models/declared/hf_dinov2.hpp"
 #include "tests/models/declared/hf_dinov2_classes.hpp"
 #include "tests/models/declared/hf_dinov2_registers.hpp"
@@ -64,6 +66,8 @@ DIALECT(torchvision, Torchvision)
 DIALECT(hf_vit, HfVit)
 DIALECT(hf_vit_model, HfVitModel)
 DIALECT(hf_deit, HfDeit)
+DIALECT(hf_depth_anything, HfDepthAnything)
+DIALECT(depth_anything_v2, DepthAnythingV2)
 DIALECT(hf_dinov2, HfDinov2)
 DIALECT(hf_dinov2_registers, HfDinov2Registers)
 DIALECT(hf_dinov2_classes, HfDinov2Classes)

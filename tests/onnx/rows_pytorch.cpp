@@ -41,6 +41,12 @@ std::vector<Row> pytorch_rows() {
           }),
       TESSERA_ROW(patch_convolution,
                   [](Tensor<B, 3_c, 8_c, 6_c> x, PatchConvolution<3_c, 5_c, 2_c> f) { return f(x); }),
+      TESSERA_ROW(conv_transpose2d, [](Tensor<B, 3_c, 4_c, 2_c> x, ConvTranspose2d<3_c, 5_c, 2_c> f) { return f(x); }),
+      TESSERA_ROW(resize,
+                  [](Tensor<B, 3_c, 4_c, 5_c> x) {
+                    return std::tuple{tessera::resize<7_c, 9_c>(x), tessera::resize<4_c, 12_c>(x),
+                                      tessera::resize<2_c, 3_c>(x), tessera::resize<1_c, 1_c>(x)};
+                  }),
 
       TESSERA_ROW(argmax,
                   [](Tensor<B, 5_c, 4_c> x) { return std::tuple{tessera::argmax<1>(x), tessera::argmax<-1>(x)}; }),

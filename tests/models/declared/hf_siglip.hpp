@@ -7,9 +7,9 @@
 namespace tessera::models {
 
 struct HfSiglip : Vit<{
-    .image = 16,
-    .patch = 8,
-    .width = 24,
+    .image = 8,
+    .patch = 4,
+    .width = 8,
     .heads = 2,
     .depth = 2,
     .mlp = 2,

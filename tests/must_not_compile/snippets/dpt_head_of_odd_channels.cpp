@@ -1,0 +1,19 @@
+// The head halves the channels of what is fused.
+// expect: a DPT head halves the channels of fused maps, and 63 is odd [dpt-spec]
+#include "dsl/trace.hpp"
+#include "models/depth_anything.hpp"
+
+namespace tessera {
+
+using models::VitSpec;
+inline constexpr VitSpec encoder{.classes = 0, .layers = {2, 5, 8, 11}};
+
+#ifdef TWIN
+using Model = models::DepthAnything<encoder, {.fusion = 64}>;
+#else
+using Model = models::DepthAnything<encoder, {.fusion = 63}>;
+#endif
+
+inline auto f() { return trace<Model>("model"); }
+
+}  // namespace tessera
