@@ -294,24 +294,23 @@ std::map<std::string, std::string> generate(const graph::Graph& traced, const Ge
     throw Error(fmt::format("{} reads tokens: a program (--train, TRAIN) reads pictures; call {} from your own", m.name,
                             m.name + (trains(m.plans) ? "_train_step" : "_forward")));
   if (options.library && (m.image_shape().size() != 3 || (m.image_shape()[0] != 1 && m.image_shape()[0] != 3) ||
-                          m.output_shape().size() != 1))
+                          (m.output_shape().size() != 1 && !tells_depths(m))))
     throw Error(fmt::format(
         "{} makes [{}] of [{}]: a library (--library, SHARED) is for models that make a row of numbers of a "
         "picture, [1 or 3, height, width]",
         m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
   if (options.embedding && !embeds(m.forward))
     throw Error(fmt::format("{} has no embedding: its outputs are not a linear map of a row of numbers", m.name));
-  if (options.library && !options.embedding && !classifies(m))
+  if (options.library && !options.embedding && !classifies(m) && !tells_depths(m))
     throw Error(fmt::format(
         "{} has no classes: its library (--library, SHARED) is one that embeds (--embedding, EMBED)", m.name));
   if (options.train && !trains(m.plans) &&
-      (m.image_shape().size() != 3 ||
-       (m.output_shape().size() != 1 && !embeds(m.forward) && m.forward.depth == graph::Depth::none)))
+      (m.image_shape().size() != 3 || (m.output_shape().size() != 1 && !embeds(m.forward) && !tells_depths(m))))
     throw Error(
         fmt::format("{} makes [{}] of [{}]: a program (--train, TRAIN) is for models that make a row of numbers of a "
                     "picture, [channels, height, width]",
                     m.name, fmt::join(m.output_shape(), ", "), fmt::join(m.image_shape(), ", ")));
-  if (options.serve && m.forward.depth != graph::Depth::none)
+  if (options.serve && tells_depths(m))
     throw Error(fmt::format("{} tells depths, and a server (--serve, SERVE) answers with classes or features", m.name));
   if (options.train && (takes_targets(m.forward) || takes_output_gradients(m.forward)))
     throw Error(fmt::format("the loss of {} is {}: a program (--train, TRAIN) trains on labels; call {} from your own",

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <utility>
 
+#include "runtime/depth_map.hpp"
 #include "runtime/error.hpp"
 #include "runtime/image.hpp"
 #include "runtime/inference.hpp"
@@ -103,7 +104,10 @@ Classifier::Classifier(const Model& model, const Preprocessing& declared, const 
   Arena parameters = Arena::of_floats(model.parameter_floats, model.alignment);
   std::ostream silent(nullptr);
   usage_ = load_parameters(weights, model, parameters.floats(), silent).usage.value_or(Usage{declared, {}});
-  usage_.classes.resize(static_cast<std::size_t>(model.classes));
+  if (model.depth != Depth::none && !covers_pictures(usage_.input))
+    fail(weights, " says that ", model.name,
+         " reads parts of pictures, or more than they hold: of whole ones it cannot ", "tell depths");
+  usage_.classes.resize(model.depth == Depth::none ? static_cast<std::size_t>(model.classes) : 0);
   for (std::size_t i = 0; i < usage_.classes.size(); ++i)
     if (usage_.classes[i].empty()) usage_.classes[i] = std::to_string(i);
   network_.emplace(model, std::move(parameters));
@@ -133,6 +137,21 @@ void Classifier::classify(const RgbPictures& pictures, std::int64_t top, std::in
 void Classifier::embed(const RgbPictures& pictures, float* embeddings) const {
   if (!embeddings) fail("there is no room for the embeddings: the pointer is null");
   network_->embed(pictures, usage_.input, embeddings);
+}
+
+void Classifier::depth(const RgbPictures& pictures, float* depths) const {
+  if (!depths) fail("there is no room for the depths: the pointer is null");
+  DepthMap map{model_.image_shape[1], model_.image_shape[2], {}};
+  map.depths.resize(static_cast<std::size_t>(model_.classes));
+  RgbPictures one = pictures;
+  one.count = std::min<std::int64_t>(pictures.count, 1);  // and no more at once: each takes much memory
+  for (std::int64_t i = 0; i < std::max<std::int64_t>(pictures.count, 1); ++i) {
+    network_->forward(one, usage_.input, map.depths.data());
+    if (!std::ranges::all_of(map.depths, [](float value) { return std::isfinite(value); }))
+      fail(model_.name, " has no finite answer for picture ", i);
+    depths = std::ranges::copy(scaled(map, one.height, one.width).depths, depths).out;
+    one.rgb += one.height * one.stride;
+  }
 }
 
 const char* Classifier::label(std::int32_t index) const {

@@ -56,7 +56,7 @@ class Network {
   mutable std::vector<std::unique_ptr<Workspace>> idle_;  ///< as many as calls ran at the same time
 };
 
-/// A classifier read from a file. All but the constructor may be called by several threads at the same time.
+/// A model read from a file. All but the constructor may be called by several threads at the same time.
 class Classifier {
  public:
   /// Reads what load_parameters reads, and throws what it throws. `declared` is what pictures go through where the file
@@ -69,6 +69,9 @@ class Classifier {
   /// What the head reads of each picture, or without a head the outputs: [count, model.embedding.features]. Of a model
   /// that embeds.
   void embed(const RgbPictures& pictures, float* embeddings) const;
+
+  /// How far away each pixel of each picture is: [count, height, width]. Of a model that tells depths.
+  void depth(const RgbPictures& pictures, float* depths) const;
 
   /// What a class is called: its name in the file, else its number; null where there is no such class.
   const char* label(std::int32_t index) const;

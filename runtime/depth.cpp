@@ -16,23 +16,6 @@
 namespace tessera::runtime {
 namespace {
 
-/// Where a pixel of the new side lies between two of the old one.
-struct Between {
-  std::size_t first, second;
-  float weight;  ///< of the second
-};
-std::vector<Between> between(std::int64_t from, std::int64_t to) {
-  std::vector<Between> result;
-  const double step = to > 1 ? static_cast<double>(from - 1) / static_cast<double>(to - 1) : 0;
-  for (std::int64_t i = 0; i < to; ++i) {
-    const double place = static_cast<double>(i) * step;
-    const auto first = std::min(static_cast<std::int64_t>(place), from - 1);
-    result.push_back({static_cast<std::size_t>(first), static_cast<std::size_t>(std::min(first + 1, from - 1)),
-                      static_cast<float>(place - static_cast<double>(first))});
-  }
-  return result;
-}
-
 /// How near a depth is in its map, from 0 to 1; 1 where all are alike.
 float nearness(float depth, const std::pair<float, float>& range, Depth kind) {
   const auto [least, most] = range;
@@ -73,30 +56,9 @@ Image coloured(const DepthMap& map, Depth kind) {
 
 }  // namespace
 
-std::pair<float, float> DepthMap::range() const {
-  const auto [least, most] = std::ranges::minmax_element(depths);
-  return {*least, *most};
-}
-
-DepthMap scaled(const DepthMap& map, std::int64_t height, std::int64_t width) {
-  DepthMap result{height, width, {}};
-  result.depths.reserve(static_cast<std::size_t>(size_product({height, width})));
-  const std::vector<Between> across = between(map.width, width);
-  const auto old_width = static_cast<std::size_t>(map.width);
-  for (const Between& row : between(map.height, height)) {
-    const float *const above = map.depths.data() + row.first * old_width, *const below = map.depths.data() +
-                                                                                         row.second * old_width;
-    for (const Between& at : across)
-      result.depths.push_back(std::lerp(std::lerp(above[at.first], above[at.second], at.weight),
-                                        std::lerp(below[at.first], below[at.second], at.weight), row.weight));
-  }
-  return result;
-}
-
 void depths(const Model& model, const Inference& inference, const Preprocessing& input, const PictureList& pictures,
             const DepthSeen& each) {
   const std::int64_t height = model.image_shape[1], width = model.image_shape[2];
-  const bool whole = input.crop == 1 && input.fit == Fit::squash;
   const Arena values = Arena::of_floats(size_product({model.image_shape[0], height, width}), model.alignment);
   const Arena outputs = Arena::of_floats(size_product({height, width}), model.alignment);
   Counter counter("telling depths", pictures.size());
@@ -106,7 +68,7 @@ void depths(const Model& model, const Inference& inference, const Preprocessing&
     normalize(read, input, values.floats());
     inference.forward(values.floats(), 1, outputs.floats());
     DepthMap map{height, width, {outputs.floats(), outputs.floats() + height * width}};
-    if (whole)
+    if (covers_pictures(input))
       map = scaled(map, picture.height, picture.width);
     else
       picture = std::move(read);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/depth_map.hpp"
 #include "runtime/embed.hpp"
 #include "runtime/file.hpp"
 #include "runtime/image.hpp"
@@ -17,20 +18,8 @@
 
 namespace tessera::runtime {
 
-/// Depths [height, width].
-struct DepthMap {
-  std::int64_t height = 0, width = 0;
-  std::vector<float> depths;
-
-  std::pair<float, float> range() const;  ///< the smallest and the largest
-};
-
-/// At another size: linear interpolation down and across; the pixels at the corners stay what they are.
-/// PyTorch equivalent: torch.nn.functional.interpolate(map, (height, width), mode="bilinear", align_corners=True).
-DepthMap scaled(const DepthMap& map, std::int64_t height, std::int64_t width);
-
 /// What the model tells of each picture, one after the other: `each` is called with its number, the picture, and its
-/// depths, as many as the picture has pixels; where preparing cuts or pads it (all but Fit::squash with a crop of 1),
+/// depths, as many as the picture has pixels; unless preparing covers_pictures,
 /// with what the model read in the picture's place. `inference` has to be for one image. Throws an Error for a picture
 /// that cannot be read, and for depths that are no finite numbers.
 using DepthSeen = std::function<void(std::int64_t index, const Image& picture, const DepthMap& map)>;

@@ -34,6 +34,15 @@ tree::Function classify(const ModelFiles& m) {
 
 tree::Function embed(const ModelFiles& m) { return on_pictures(m, "embed", {{"float*", "embeddings"}}); }
 
+tree::Function depth(const ModelFiles& m) { return on_pictures(m, "depth", {{"float*", "depths"}}); }
+
+/// What depth gives of a picture, in words.
+std::string depths_of(const ModelFiles& m) {
+  return m.forward.depth == graph::Depth::metres
+             ? "How many metres each pixel of each picture is away"
+             : "How near each pixel of each picture is, its inverse depth up to a factor and an offset";
+}
+
 /// What embed gives of a picture, in words.
 std::string embedded_of(const ModelFiles& m) {
   return m.has_head ? "What the model's last linear map reads of each picture" : "The features of each picture";
@@ -66,7 +75,7 @@ const Model network{{
 {3}    .classes = {4},
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {5},
-{7}    .error = {0}_error,
+{7}{9}    .error = {0}_error,
     .isa = {0}_isa,
     .init = {0}_init,
     .pack_forward = {0}_pack_forward,
@@ -75,12 +84,12 @@ const Model network{{
 
 )cpp",
       m.name, m.upper(), fmt::join(m.image_shape(), ", "), patches_entry(m), m.classes(),
-      ends_in_softmax(m.forward) ? "true" : "false", sizes, bytes, embed);
+      ends_in_softmax(m.forward) ? "true" : "false", sizes, bytes, embed, depth_entry(m));
 }
 
 }  // namespace
 
-bool classifies(const ModelFiles& m) { return m.has_head || !embedding_of(m).features; }
+bool classifies(const ModelFiles& m) { return !tells_depths(m) && (m.has_head || !embedding_of(m).features); }
 
 std::string emit_model_header(const ModelFiles& m, bool embeds) {
   const std::string n = m.name, u = m.upper();
@@ -142,6 +151,9 @@ const char* {0}_model_label(const {0}_model* model, int32_t index);
   if (embeds)
     out += fmt::format("\n/* {}: embeddings [count, {}]. */\n{}", embedded_of(m), embedding_of(m).features,
                        tree::print_declaration(embed(m)));
+  if (tells_depths(m))
+    out +=
+        fmt::format("\n/* {}: depths [count, height, width]. */\n{}", depths_of(m), tree::print_declaration(depth(m)));
   return out + fmt::format("\n#ifdef __cplusplus\n}}\n#endif\n\n#endif /* {}_MODEL_H */\n", u);
 }
 
@@ -199,6 +211,13 @@ const char* {0}_model_label(const {0}_model* model, int32_t index) {{
 }}
 )cpp",
         tree::print_head(embed(m)));
+  if (tells_depths(m))
+    out += fmt::format(
+        R"cpp(
+{}  return guarded([&] {{ given(model, "model").depth({{rgb, count, width, height, stride}}, depths); }});
+}}
+)cpp",
+        tree::print_head(depth(m)));
   return out;
 }
 
@@ -244,12 +263,15 @@ def _load(path):
     function("close", None, [_POINTER])
 )py",
       m.name, labels ? fmt::format("CLASSES = {}\n", m.classes()) : "", m.hash,
-      labels ? "labels, probabilities = model.classify(pictures, top=3)" : "embeddings = model.embed(pictures)");
+      labels            ? "labels, probabilities = model.classify(pictures, top=3)"
+      : tells_depths(m) ? "depths = model.depth(pictures)"
+                        : "embeddings = model.embed(pictures)");
   if (labels)
     out +=
         "    function(\"label\", ctypes.c_char_p, [_POINTER, ctypes.c_int32])\n"
         "    function(\"classify\", ctypes.c_int, _PICTURES + [_COUNT, _POINTER, _POINTER])\n";
   if (embeds) out += "    function(\"embed\", ctypes.c_int, _PICTURES + [_POINTER])\n";
+  if (tells_depths(m)) out += "    function(\"depth\", ctypes.c_int, _PICTURES + [_POINTER])\n";
   out += fmt::format(
       R"py(    return library
 
@@ -293,6 +315,17 @@ class Model:
         return embeddings
 )py",
         embedding_of(m).features, embedded_of(m));
+  if (tells_depths(m))
+    out += fmt::format(
+        R"py(
+    def depth(self, pictures):
+        """{}: float32 arrays [height, width], or [count, height, width]."""
+        pictures, _ = self._pictures(pictures)
+        depths = numpy.empty(pictures.shape[:-1], numpy.float32)
+        self._call("depth", pictures, depths.ctypes.data)
+        return depths
+)py",
+        depths_of(m));
   return out + fmt::format(
                    R"py(
     def close(self):

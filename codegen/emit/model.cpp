@@ -168,6 +168,13 @@ std::string embedding_entry(const ModelFiles& m) {
                      e.tokens, e.width, e.heads, e.keys, e.layers ? fmt::format(", {}", e.layers) : "");
 }
 
+bool tells_depths(const ModelFiles& m) { return m.forward.depth != graph::Depth::none; }
+
+std::string depth_entry(const ModelFiles& m) {
+  if (!tells_depths(m)) return "";
+  return fmt::format("    .depth = Depth::{},\n", m.forward.depth == graph::Depth::metres ? "metres" : "inverse");
+}
+
 std::string shape_of_features(const Embedding& e) {
   return e.layers ? fmt::format("{} layers, {}, {}", e.layers, e.tokens, e.width) : fmt::format("{}", e.features);
 }

@@ -65,6 +65,10 @@ std::string embedding_entry(const ModelFiles& model);
 /// "4 layers, 197, 384": what is behind the batch.
 std::string shape_of_features(const Embedding& embedding);
 
+/// Whether its outputs are depths, a number a pixel, and the field of the model's table for that.
+bool tells_depths(const ModelFiles& model);
+std::string depth_entry(const ModelFiles& model);
+
 /// What step keeps of an image: how much, and what, as "2 layers of [H=2, K=16, J=16] and [H=2, J=16, K=16]". No parts:
 /// there is no step.
 struct Cache {

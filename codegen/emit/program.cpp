@@ -295,10 +295,9 @@ int main(int argc, char** argv) {{ return program(model, declared, {18}, argc, a
           (distributed ? "#include \"runtime/ranks_mpi.hpp\"\n" : "") +
           (distributed && cuda ? "#include \"runtime/ranks_nccl.hpp\"\n" : ""),
       serve ? ", serve::command(declared)" : "",
-      m.forward.depth == graph::Depth::metres    ? "    .depth = Depth::metres,\n"
-      : m.forward.depth == graph::Depth::inverse ? "    .depth = Depth::inverse,\n"
-      : e.features && !m.has_head                ? "    .outputs_are_features = true,\n"
-                                                 : "",
+      tells_depths(m)             ? depth_entry(m)
+      : e.features && !m.has_head ? "    .outputs_are_features = true,\n"
+                                  : "",
       distributed ? ranks_declarations(m) : "",
       distributed ? (cuda ? gpu_ranks_entry : std::string()) + "    .ranks = &ranks_over_mpi,\n    .isas = isas,\n"
                   : "");
