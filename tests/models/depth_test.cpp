@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -136,8 +136,13 @@ TEST_P(DepthOnIsaOfPrecision, IsNearSinglePrecisionAndTheSameOnAnyNumberOfThread
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Isas, DepthOnIsaOfPrecision,
-                         testing::ValuesIn(isas({"scalar", "avx2", "avx512", "avx512_vnni", "avx512_bf16"})),
+INSTANTIATE_TEST_SUITE_P(Isas, DepthOnIsaOfPrecision, testing::ValuesIn([] {
+                           std::set<std::string> all;
+                           for (const codegen::Precision precision :
+                                {codegen::Precision::bf16, codegen::Precision::int8})
+                             for (const std::string& name : instruction_sets_of(precision)) all.insert(name);
+                           return std::vector<std::string>(all.begin(), all.end());
+                         }()),
                          [](const auto& info) { return info.param; });
 
 }  // namespace
