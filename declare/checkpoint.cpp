@@ -145,7 +145,7 @@ struct Family {
   std::string_view model_type, library, activation, pool;
   double epsilon;
 };
-constexpr std::array<Family, 27> families{
+constexpr std::array<Family, 28> families{
     {{"vit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"deit", "Hugging Face's ViT", "gelu", "token", 1e-12},
      {"vit_mae", "Hugging Face's ViT", "gelu", "token", 1e-12},
@@ -170,6 +170,7 @@ constexpr std::array<Family, 27> families{
      {"sam_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"sam_hq", "Hugging Face's SAM", "gelu", "", 1e-6},
      {"sam_hq_vision_model", "Hugging Face's SAM", "gelu", "", 1e-6},
+     {"dpt", "Hugging Face's DPT", "gelu", "token", 1e-12},
      {"depth_anything", "Hugging Face's Depth Anything", "gelu", "token", 1e-6},
      {"siglip", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6},
      {"siglip_vision_model", "Hugging Face's SigLIP", "gelu_pytorch_tanh", "avg", 1e-6}}};
@@ -182,6 +183,42 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 8> activatio
                                                                                     {"silu", "silu"},
                                                                                     {"swish", "silu"}}};
 
+/// A list of blocks, counted from `first`.
+std::vector<std::int64_t> blocks_of(const Json& from, const char* field, std::int64_t first, const std::string& where) {
+  std::vector<std::int64_t> blocks;
+  const auto found = from.find(field);
+  if (found == from.end() || found->is_null()) return blocks;
+  for (const Json& block : found->is_array() ? *found : Json::array({*found})) {
+    if (!block.is_number_integer() || block.get<std::int64_t>() < first || block.get<std::int64_t>() > first + 63)
+      fail(where, ": ", field, " is no list of blocks, counted from ", first, " to ", first + 63);
+    blocks.push_back(block.get<std::int64_t>() - first);
+  }
+  return blocks;
+}
+
+/// Throws where the head reads another map than the last.
+void check_map_of_head(const Json& json, const std::string& where) {
+  std::optional<std::int64_t> read;
+  take(json, "head_in_index", read, where);
+  if (read && *read != -1 && *read != 3)
+    fail(where, ": head_in_index is ", *read, ", and the head reads the last map, -1");
+}
+
+/// What Hugging Face's DPT has beside that of its encoder, which is a ViT.
+void dpts(const Json& json, Config& config) {
+  const std::string& where = config.where;
+  std::optional<bool> hybrid;
+  take(json, "is_hybrid", hybrid, where);
+  if (hybrid.value_or(false) || !part(json, "backbone_config", where).empty())
+    fail(where, ": the encoder is ", hybrid.value_or(false) ? "a hybrid of convolutions and ViT" : "another model",
+         " (backbone_config), and of a DPT a ViT can be declared");
+  if (const std::string readout = named(json, "readout_type", where, "project");
+      readout != "project" && readout != "ignore")
+    fail(where, ": readout_type ", runtime::printable(readout), " is none of project and ignore");
+  config.layers = blocks_of(json, "backbone_out_indices", 0, where);
+  check_map_of_head(json, where);
+}
+
 /// What Hugging Face's Depth Anything has beside the configuration of its encoder, which is a DINOv2.
 void depth_anythings(const Json& json, const Json& encoder, Config& config) {
   const std::string& where = config.where;
@@ -191,16 +228,8 @@ void depth_anythings(const Json& json, const Json& encoder, Config& config) {
   take(encoder, "apply_layernorm", normed, where);
   if (!normed.value_or(true))
     fail(where, ": apply_layernorm is false, and layers are declared with the norm behind them");
-  if (const auto indices = encoder.find("out_indices"); indices != encoder.end() && !indices->is_null())
-    for (const Json& index : indices->is_array() ? *indices : Json::array({*indices})) {
-      if (!index.is_number_integer() || index.get<std::int64_t>() < 1 || index.get<std::int64_t>() > 64)
-        fail(where, ": out_indices is no list of blocks, counted from 1 to 64");
-      config.layers.push_back(index.get<std::int64_t>() - 1);
-    }
-  std::optional<std::int64_t> read;
-  take(json, "head_in_index", read, where);
-  if (read && *read != -1 && *read != 3)
-    fail(where, ": head_in_index is ", *read, ", and the head reads the last map, -1");
+  config.layers = blocks_of(encoder, "out_indices", 1, where);
+  check_map_of_head(json, where);
   const std::string type = named(json, "depth_estimation_type", where, "relative");
   const double farthest = positive(json, "max_depth", where, 1);
   if (type == "metric")
@@ -225,6 +254,7 @@ void hugging_faces(const Json& json, Config& config) {
                        : json.contains("vision_config") ? part(json, "vision_config", where)
                                                         : json;
   if (depth) depth_anythings(json, vision, config);
+  if (type == "dpt") dpts(json, config);
   take_sides(vision, "image_size", config.image, where);
   take_windows(vision, "window_size", config.windows, where);
   take_windows(vision, "pretrained_window_sizes", config.pretrained_windows, where);

@@ -30,17 +30,27 @@ void find_encoder(Findings& f) {
   find_tokens(f);
   find_block(f);
   if (!f.model.block.empty() || !f.model.alias.empty() || f.is_cait)
-    fail(f.checkpoint.where, ": its blocks are not those of a DINOv2, which a ", name_of(f.model.kind), " has");
-  f.norm("norm", f.width);
+    fail(f.checkpoint.where, ": its blocks are not those of ViT or DINOv2, which a ", name_of(f.model.kind), " has");
+  if (f.has("norm.weight") || f.library().find("Depth Anything") != std::string::npos)
+    f.norm("norm", f.width);
+  else
+    f.field("final_norm", "FinalNorm::none");
   f.field("classes", "0");
+  // Depth Anything enlarges a map to the size of the finer one; DPT twofold each, and to twice the finest in the end.
+  const std::int64_t down = f.image[0] / f.height, across = f.image[1] / f.across;
+  if (f.library() == "Hugging Face's DPT" && (f.height != 16 || f.across != 16 || down % 2 || across % 2))
+    fail(f.checkpoint.where, ": pictures of ", f.image[0], " x ", f.image[1], " in patches of ", f.height, " x ",
+         f.across, ": depths are as large as a picture for patches of 16, of which there is an even number");
 }
+
+bool projects(const Findings& f) { return f.checkpoint.has_any("neck.reassemble_stage.readout_projects."); }
 
 /// Which blocks the maps are made of: the configuration's, or those of the published models.
 void find_layers(Findings& f) {
   std::vector<std::int64_t> layers = f.config.layers;
   if (layers.empty()) {
     if (f.depth < 4) fail(f.checkpoint.where, ": has ", f.depth, " blocks, and a DPT head reads four");
-    layers = f.depth == 24
+    layers = f.depth == 24 && !projects(f)
                  ? std::vector<std::int64_t>{4, 11, 17, 23}
                  : std::vector<std::int64_t>{f.depth / 4 - 1, f.depth / 2 - 1, f.depth * 3 / 4 - 1, f.depth - 1};
   }
@@ -76,6 +86,8 @@ void find_head(Findings& f) {
                                     "residual_layer2.convolution1", "residual_layer2.convolution2"})
       if (i > 0 || layer[14] == '2') convolution(f, fused(i, layer), fusion, fusion, 3);
   }
+  for (int i = 0; i < 4 && projects(f); ++i)
+    f.linear(text("neck.reassemble_stage.readout_projects.", i, ".0"), 2 * f.width, f.width);
   convolution(f, "head.conv1", fusion, fusion / 2, 3);
   convolution(f, "head.conv2", fusion / 2, hidden, 3);
   convolution(f, "head.conv3", hidden, 1, 1);
@@ -88,6 +100,7 @@ void find_head(Findings& f) {
     field("maps", text("{", maps[0], ", ", maps[1], ", ", maps[2], ", ", maps[3], "}"));
   if (fusion != 64) field("fusion", text(fusion));
   if (hidden != 32) field("hidden", text(hidden));
+  if (projects(f)) field("readout", "Readout::projected");
   if (f.config.farthest) field("farthest", number(*f.config.farthest));
   if (!spec.empty()) f.model.block = "{" + spec + "}";
   if (f.config.where == Config{}.where)
@@ -100,8 +113,8 @@ void find_head(Findings& f) {
 
 void find_depth(Findings& f) {
   find_encoder(f);
-  f.model.made_of = "DepthAnything";
-  f.model.include = "models/depth_anything.hpp";
+  f.model.made_of = "Dpt";
+  f.model.include = "models/dpt.hpp";
   find_layers(f);
   find_head(f);
 }

@@ -1,4 +1,4 @@
-// Depth Anything: a DINOv2 that gives four layers, and the head that makes depths of them.
+// Models of depth: a Vision Transformer that gives four layers, and the head that makes depths of them.
 #pragma once
 
 #include "declare/findings.hpp"

@@ -36,6 +36,7 @@ Input input_of(const Checkpoint& checkpoint, const Config& config, std::vector<s
   // OpenAI's pictures, ImageNet's, or neither.
   const Input usual =
       is("CLIP") || is("BLIP") ? Input{{0.48145466, 0.4578275, 0.40821073}, {0.26862954, 0.26130258, 0.27577711}, 1}
+      : is("DPT")              ? Input{half, half, 1, false, runtime::Fit::squash}
       : is("Segment Anything") || is("SAM") ? Input{imagenet_mean, imagenet_deviation, 1, true, runtime::Fit::pad}
       : is("torchvision") || is("DINO")     ? Input{imagenet_mean, imagenet_deviation, 0.875}
       : kind_of(checkpoint) != Kind::vit    ? input_of(kind_of(checkpoint))

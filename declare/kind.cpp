@@ -17,7 +17,7 @@ const char* name_of(Kind kind) {
     case Kind::sam:
       return "SAM image encoder";
     case Kind::depth:
-      return "Depth Anything model";
+      return "model of depth";
   }
   __builtin_unreachable();
 }

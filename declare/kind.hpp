@@ -11,7 +11,7 @@ enum class Kind : std::uint8_t {
   vit,    ///< models/vit.hpp and what is made of it
   swin,   ///< models/swin.hpp and swin_v2.hpp
   sam,    ///< models/sam.hpp
-  depth,  ///< models/depth_anything.hpp
+  depth,  ///< models/dpt.hpp
 };
 
 Kind kind_of(const Checkpoint& checkpoint);

@@ -136,6 +136,17 @@ Dialect torchvisions(std::string_view library, const std::vector<Rule>& mlp) {
           {}};
 }
 
+const std::vector<Rule> vit_layers{
+    {"encoder.layer.#.layernorm_before.*", "blocks.#.norm1.*"},
+    {"encoder.layer.#.attention.attention.query.*", "blocks.#.attn.qkv.*", part, 0, 3},
+    {"encoder.layer.#.attention.attention.key.*", "blocks.#.attn.qkv.*", part, 1, 3},
+    {"encoder.layer.#.attention.attention.value.*", "blocks.#.attn.qkv.*", part, 2, 3},
+    {"encoder.layer.#.attention.output.dense.*", "blocks.#.attn.proj.*"},
+    {"encoder.layer.#.layernorm_after.*", "blocks.#.norm2.*"},
+    {"encoder.layer.#.intermediate.dense.*", "blocks.#.mlp.fc1.*"},
+    {"encoder.layer.#.output.dense.*", "blocks.#.mlp.fc2.*"},
+};
+
 /// Hugging Face's ViT and DeiT, and those pretrained as MAE, MSN and I-JEPA, by the names of their layers, which
 /// transformers 5 changed.
 Dialect face_vit(std::string_view library, const std::vector<Rule>& layers) {
@@ -257,23 +268,26 @@ const std::vector<Rule> dino_layers_of_5{
     {"encoder.layer.#.mlp.down_proj.*", "blocks.#.mlp.fc2.*"},
 };
 
-/// Hugging Face's Depth Anything: the layers of its DINOv2, and a head whose keys are a declaration's. The first layer
-/// of its fusion has a branch that nothing goes into.
+/// What makes depths in Hugging Face's models, whose keys are a declaration's. The first layer of the fusion has a
+/// branch that nothing goes into.
+const std::vector<Rule> face_depth_neck{
+    {"neck.reassemble_stage.*", "neck.reassemble_stage.*"},
+    {"neck.convs.*", "neck.convs.*"},
+    {"neck.fusion_stage.layers.0.residual_layer1.*", ""},
+    {"neck.fusion_stage.layers.0.residual_layer2.*", "neck.fusion_stage.layers.0.residual_layer2.*"},
+    {"neck.fusion_stage.layers.0.projection.*", "neck.fusion_stage.layers.0.projection.*"},
+    {"neck.fusion_stage.layers.1.*", "neck.fusion_stage.layers.1.*"},
+    {"neck.fusion_stage.layers.2.*", "neck.fusion_stage.layers.2.*"},
+    {"neck.fusion_stage.layers.3.*", "neck.fusion_stage.layers.3.*"},
+};
+/// Depth Anything, over a DINOv2.
 Dialect face_depth(std::string_view library, const std::vector<Rule>& layers) {
-  return {library,
-          {"backbone."},
-          face_dino_rules(layers),
-          {{"neck.reassemble_stage.*", "neck.reassemble_stage.*"},
-           {"neck.convs.*", "neck.convs.*"},
-           {"neck.fusion_stage.layers.0.residual_layer1.*", ""},
-           {"neck.fusion_stage.layers.0.residual_layer2.*", "neck.fusion_stage.layers.0.residual_layer2.*"},
-           {"neck.fusion_stage.layers.0.projection.*", "neck.fusion_stage.layers.0.projection.*"},
-           {"neck.fusion_stage.layers.1.*", "neck.fusion_stage.layers.1.*"},
-           {"neck.fusion_stage.layers.2.*", "neck.fusion_stage.layers.2.*"},
-           {"neck.fusion_stage.layers.3.*", "neck.fusion_stage.layers.3.*"},
-           {"head.conv1.*", "head.conv1.*"},
-           {"head.conv2.*", "head.conv2.*"},
-           {"head.conv3.*", "head.conv3.*"}}};
+  return {
+      library,
+      {"backbone."},
+      face_dino_rules(layers),
+      joined(face_depth_neck,
+             {{"head.conv1.*", "head.conv1.*"}, {"head.conv2.*", "head.conv2.*"}, {"head.conv3.*", "head.conv3.*"}})};
 }
 
 /// A DINOv2 in its authors' keys.
@@ -350,17 +364,7 @@ const std::vector<Dialect> table{
                      {"encoder.layers.encoder_layer_#.mlp.linear_1.*", "blocks.#.mlp.fc1.*"},
                      {"encoder.layers.encoder_layer_#.mlp.linear_2.*", "blocks.#.mlp.fc2.*"},
                  }),
-    face_vit("Hugging Face's ViT",
-             {
-                 {"encoder.layer.#.layernorm_before.*", "blocks.#.norm1.*"},
-                 {"encoder.layer.#.attention.attention.query.*", "blocks.#.attn.qkv.*", part, 0, 3},
-                 {"encoder.layer.#.attention.attention.key.*", "blocks.#.attn.qkv.*", part, 1, 3},
-                 {"encoder.layer.#.attention.attention.value.*", "blocks.#.attn.qkv.*", part, 2, 3},
-                 {"encoder.layer.#.attention.output.dense.*", "blocks.#.attn.proj.*"},
-                 {"encoder.layer.#.layernorm_after.*", "blocks.#.norm2.*"},
-                 {"encoder.layer.#.intermediate.dense.*", "blocks.#.mlp.fc1.*"},
-                 {"encoder.layer.#.output.dense.*", "blocks.#.mlp.fc2.*"},
-             }),
+    face_vit("Hugging Face's ViT", vit_layers),
     face_vit("Hugging Face's ViT of transformers 5",
              {
                  {"layers.#.layernorm_before.*", "blocks.#.norm1.*"},
@@ -374,6 +378,18 @@ const std::vector<Dialect> table{
              }),
     face_dino("Hugging Face's DINOv2", dino_layers),
     face_dino("Hugging Face's DINOv2 of transformers 5", dino_layers_of_5),
+    {"Hugging Face's DPT",
+     {"dpt."},
+     joined(
+         {
+             {"embeddings.patch_embeddings.projection.*", "patch_embed.proj.*"},
+             {"embeddings.cls_token", "cls_token"},
+             {"embeddings.position_embeddings", "pos_embed"},
+             {"layernorm.*", ""},  // of what no layer of the head reads
+         },
+         vit_layers),
+     joined(face_depth_neck,
+            {{"head.head.0.*", "head.conv1.*"}, {"head.head.2.*", "head.conv2.*"}, {"head.head.4.*", "head.conv3.*"}})},
     face_depth("Hugging Face's Depth Anything", dino_layers),
     face_depth("Hugging Face's Depth Anything of transformers 5", dino_layers_of_5),
     face_beit("Hugging Face's BEiT",

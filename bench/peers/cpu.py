@@ -4,9 +4,9 @@ Usage: cpu.py [--build build/release] [--threads 1 2] [--rounds 5] [--works NAME
               [--record FILE --processor NAME]
 
 Needs torch and numpy, a C++ compiler, and the models built in --build (target bench_peers). Works and peers are all those
-below but timm's names unless some are named; a peer that is not installed is a line under the table. --works and --peers take
+below but those of other libraries' models unless some are named; a peer that is not installed is a line under the table. --works and --peers take
 the start of names as well: "vit_base" are its two works, "timm" all of timm's names, which need timm and the target
-tessera_codegen. What contenders export or convert stays in BUILD/peers for the next run; --rounds 0 does that and compares
+tessera_codegen; "depth" is Depth Anything, which needs transformers and that target. What contenders export or convert stays in BUILD/peers for the next run; --rounds 0 does that and compares
 outputs. --record puts each work into a JSON file as soon as it is measured, in the place of what stood there of this work and
 number of threads; pages.py makes pages and pictures of it.
 
@@ -73,7 +73,10 @@ TIMM = ("vit_tiny_patch16_224", "deit3_small_patch16_224", "vit_base_patch16_cli
         "vit_relpos_small_patch16_224", "cait_xxs24_224", "swin_tiny_patch4_window7_224", "swinv2_tiny_window8_256",
         "samvit_base_patch16_224")
 WORKS |= {f"timm {name}": Work(f"timm_{name}", 1) for name in TIMM}
-IMAGES = {"vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28)}  # all others are of 3 channels, see image_shape
+DEPTH = "depth_anything_small"  # of Hugging Face's transformers
+WORKS |= {f"{DEPTH} forward 1": Work(DEPTH, 1)}
+OF_LIBRARIES = ("timm ", DEPTH)  # works that need more than torch, and are measured where they are named
+IMAGES = {"vit_cifar": (3, 32, 32), "vit_mnist": (1, 28, 28), DEPTH: (3, 518, 518)}  # all others are of 3 channels, see image_shape
 # In and out of the four linear maps of a block: queries, keys and values; attention's output; the MLP.
 GEMMS = {f"{name}_gemms": [(d, 3 * d), (d, d), (d, 4 * d), (4 * d, d)] for name, d in (("tiny", 192), ("base", 768))}
 ROWS = 197  # of an image
@@ -130,6 +133,8 @@ def reference(model):
         return torch.nn.ModuleList(torch.nn.Linear(k, n) for k, n in GEMMS[model])
     if model.startswith("timm_"):
         return timm_model(model.removeprefix("timm_"))
+    if model == DEPTH:
+        return depth_model()
     if model in ("vit_cifar", "vit_mnist"):
         return R.CifarVit() if model == "vit_cifar" else R.MnistVit()
     image, patch, width, depth = sizes(model)
@@ -151,6 +156,53 @@ def timm_model(name):
         for parameter in model.parameters():
             parameter += 0.02 * torch.randn_like(parameter)
     return model
+
+
+def depth_model():
+    """Depth Anything with random weights: convolutions of the size that keeps what they sum, noise on all others."""
+    import torch
+    import transformers
+    encoder = transformers.Dinov2Config(hidden_size=384, num_attention_heads=6, image_size=518, patch_size=14,
+                                        out_indices=[3, 6, 9, 12], reshape_hidden_states=False)
+    model = transformers.DepthAnythingForDepthEstimation(transformers.DepthAnythingConfig(backbone_config=encoder))
+
+    class Depths(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.model = model
+
+        def forward(self, images):
+            return self.model(images).predicted_depth
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 4 and not name.startswith("backbone"):
+                parameter.normal_(std=parameter[0].numel() ** -0.5)
+            else:
+                parameter += 0.02 * torch.randn_like(parameter)
+        model.head.conv3.bias += 1
+    return Depths()
+
+
+def state_of(name, model):
+    """PyTorch's parameters by the emitted model's keys."""
+    import torch
+    state = model.state_dict()
+    if name != DEPTH:
+        return state
+    renamed = {}
+    for key, value in state.items():
+        key = key.removeprefix("model.")
+        for theirs, ours in (("backbone.embeddings.patch_embeddings.projection", "patch_embed.proj"), ("backbone.layernorm", "norm"),
+                             ("backbone.embeddings.position_embeddings", "pos_embed"), ("backbone.embeddings.", ""),
+                             ("backbone.encoder.layer.", "blocks."), ("layer_scale1.lambda1", "ls1.gamma"),
+                             ("layer_scale2.lambda1", "ls2.gamma"), ("attention.q_proj", "attn.q"), ("attention.k_proj", "attn.k"),
+                             ("attention.v_proj", "attn.v"), ("attention.o_proj", "attn.proj")):
+            key = key.replace(theirs, ours)
+        renamed[key] = value
+    for key in [key for key in renamed if ".attn.q." in key]:
+        renamed[key.replace(".q.", ".qkv.")] = torch.cat([renamed[key.replace(".q.", f".{part}.")] for part in "qkv"])
+    return renamed
 
 
 def image_shape(model):
@@ -189,8 +241,8 @@ class Torch:
 
     def prepare(self, work):
         torch = self.torch
-        if self.kind == "sdpa" and work.model.startswith("timm_"):
-            raise Cannot("is what timm's models call anyway")
+        if self.kind == "sdpa" and work.model.startswith(("timm_", DEPTH)):
+            raise Cannot("is what other libraries' models call anyway")
         model = reference(work.model)
         if work.model in GEMMS:
             return self.prepare_gemms(work, model)
@@ -408,7 +460,7 @@ class Jax:
         torch.set_num_threads(1)
 
     def prepare(self, work):
-        if work.model in GEMMS or work.model.startswith("timm_"):
+        if work.model in GEMMS or work.model.startswith(("timm_", DEPTH)):
             raise Cannot("is measured by whole models alone")
         import jax
         import jax_models
@@ -508,7 +560,7 @@ class Tessera:
             model = reference(work.model)
             images, labels = data(work.model, work.batch)
             name = work.model + ("" if self.kind in SINGLE else f"_{precision}")
-            return self.model(name, model.state_dict(), images, labels, work.batch, work.trains)
+            return self.model(name, state_of(work.model, model), images, labels, work.batch, work.trains)
         parts = []
         for x, linear in zip(data(work.model, work.batch)[0], reference(work.model)):
             state = {f"linear.{key}": value for key, value in linear.state_dict().items()}
@@ -742,9 +794,12 @@ def build_libraries(folder, options, models):
 
 
 def declare(options, name):
-    """Emits one of timm's names as tests/declare/timm.txt declares it."""
+    """Emits one of timm's names as tests/declare/timm.txt declares it, or Depth Anything."""
     sys.path.insert(0, str(HERE.parent))
     import emit
+    if name == DEPTH:
+        emit.emit(options.build, name, "", "DepthAnythingSmall", options.compiler)
+        return
     timm_name = name.removeprefix("timm_")
     declaration = next(row[2] for row in emit.full_size.table() if row[0] == timm_name)
     emit.emit(options.build, name, declaration, emit.full_size.camel(timm_name), options.compiler)
@@ -771,7 +826,8 @@ def expected(work):
         if work.model in GEMMS:
             return joined([m(torch.from_numpy(x)) for m, x in zip(model, inputs)]), None
         outputs = model(torch.from_numpy(inputs))
-        return outputs.numpy().ravel(), torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels)).item()
+        loss = torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels)).item() if work.trains else None
+        return outputs.numpy().ravel(), loss
 
 
 class Wrong(SystemExit):
@@ -907,7 +963,7 @@ def main():
     options = parser.parse_args()
     if options.record and not options.processor:
         parser.error("--record needs --processor")
-    works = selected(options.works, WORKS) if options.works else [work for work in WORKS if not work.startswith("timm ")]
+    works = selected(options.works, WORKS) if options.works else [work for work in WORKS if not work.startswith(OF_LIBRARIES)]
     peers = selected(options.peers, [k for k in CONTENDERS if k not in OURS])
     folder = f"{options.build}/peers"
     os.makedirs(folder, exist_ok=True)
@@ -915,7 +971,7 @@ def main():
               ([f"gemm_{k}x{n}" for k, n in GEMMS[WORKS[work].model]] if WORKS[work].model in GEMMS else [WORKS[work].model])}
     models |= {f"{name}_{precision}" for name in models for precision, those in EMITTED.items() if name in those}
     for name in models:
-        if name.startswith("timm_"):
+        if name.startswith(("timm_", DEPTH)):
             declare(options, name)
     build_libraries(folder, options, models)
     print(f"PyTorch {torch.__version__}; {options.compiler}; medians of {options.rounds} rounds in turns")

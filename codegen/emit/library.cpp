@@ -75,7 +75,7 @@ const Model network{{
 {3}    .classes = {4},
     .alignment = {1}_ALIGNMENT,
     .outputs_are_probabilities = {5},
-{7}{9}    .error = {0}_error,
+{9}{7}    .error = {0}_error,
     .isa = {0}_isa,
     .init = {0}_init,
     .pack_forward = {0}_pack_forward,

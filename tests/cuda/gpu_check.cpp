@@ -99,6 +99,7 @@ int main(int argc, char** argv) {
                           {Models::groups_in_bf16(), 2e-2, 1e-1},
                           // Of what is nothing but rounding, as the bias of keys has, the largest is 2e-1.
                           {Models::vqgan_in_bf16(), 2e-1, 4e-1},
+                          {Models::depths_in_bf16(), 1e-1, 2e-1},
                           {Models::rounded_on_both(), 2e-3, 2e-2}};
   for (const Group& group : groups)
     for (const Model& m : group.models) known.push_back(m.name);

@@ -3,7 +3,7 @@
 
 #include "models/beit.hpp"
 #include "models/cait.hpp"
-#include "models/depth_anything.hpp"
+#include "models/dpt.hpp"
 #include "models/eva.hpp"
 #include "models/sam.hpp"
 #include "models/swin_v2.hpp"
@@ -133,16 +133,17 @@ using ToySam = SamEncoder<{.image = {24, 16},
                            .classes = 10}>;
 
 /// How far each pixel is away: maps of four layers, enlarged, reduced and fused.
-using ToyDepth = DepthAnything<{.image = {24, 32},
-                                .patch = 8,
-                                .width = 32,
-                                .heads = 2,
-                                .depth = 4,
-                                .mlp = 2,
-                                .classes = 0,
-                                .layer_scale = 1,
-                                .layers = {0, 1, 2, 3}},
-                               {.maps = {16, 16, 32, 16}, .fusion = 16, .hidden = 16, .farthest = 10}>;
+using ToyDepth =
+    Dpt<{.image = {24, 32},
+         .patch = 8,
+         .width = 32,
+         .heads = 2,
+         .depth = 4,
+         .mlp = 2,
+         .classes = 0,
+         .layer_scale = 1,
+         .layers = {0, 1, 2, 3}},
+        {.maps = {16, 16, 32, 16}, .fusion = 16, .hidden = 16, .readout = Readout::projected, .farthest = 0.5}>;
 
 using ToyDifferential = Vit<toy_variant, DifferentialParallelBlock>;
 using ToyParallel = Vit<toy_variant, ParallelScalingBlock>;

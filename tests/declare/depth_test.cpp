@@ -85,6 +85,43 @@ TEST(Declare, ReadsTheConfigurationOfHuggingFacesDepthAnything) {
                       "config.json: out_indices is no list of blocks, counted from 1 to 64");
 }
 
+TEST(Declare, ReadsHuggingFacesDptAndRefusesWhatItIsNot) {
+  const auto read = [](const std::string& rest) {
+    return declare::parse_config(R"({"model_type": "dpt", )" + rest + R"("image_size": 32, "num_attention_heads": 2})",
+                                 "config.json");
+  };
+  EXPECT_EQ(read(R"("backbone_out_indices": [5, 11, 17, 23], )").layers, (std::vector<std::int64_t>{5, 11, 17, 23}));
+  const auto sentence = [&](const std::string& rest) { return refusal([&] { read(rest); }); };
+  expect_a_sentence(
+      sentence(R"("is_hybrid": true, )"),
+      "config.json: the encoder is a hybrid of convolutions and ViT (backbone_config), and of a DPT a ViT "
+      "can be declared");
+  expect_a_sentence(sentence(R"("backbone_config": {"model_type": "swinv2"}, )"),
+                    "config.json: the encoder is another model (backbone_config), and of a DPT a ViT can be declared");
+  expect_a_sentence(sentence(R"("readout_type": "add", )"),
+                    "config.json: readout_type 'add' is none of project and ignore");
+  expect_a_sentence(sentence(R"("backbone_out_indices": [64], )"),
+                    "config.json: backbone_out_indices is no list of blocks, counted from 0 to 63");
+  expect_a_sentence(sentence(R"("head_in_index": 0, )"),
+                    "config.json: head_in_index is 0, and the head reads the last map, -1");
+
+  Checkpoint whole = checkpoint("hf_dpt");
+  std::vector<std::string> assumed;
+  EXPECT_EQ(input_of(whole, Config{}, assumed),
+            (declare::Input{declare::half, declare::half, 1, false, runtime::Fit::squash}));
+  whole.shapes["head.projection.weight"] = {2, 2, 3, 3};
+  expect_a_sentence(refusal([&] { declare::declare(whole, read(""), "M"); }),
+                    "no declaration says 'head.projection.weight'");
+  whole = checkpoint("hf_dpt");
+  whole.shapes["pos_embed"] = {1, 10, 4};
+  Config odd = read("");
+  odd.image = {48, 48};
+  expect_a_sentence(
+      refusal([&] { declare::declare(whole, odd, "M"); }),
+      "pictures of 48 x 48 in patches of 16 x 16: depths are as large as a picture for patches of 16, of which "
+      "there is an even number");
+}
+
 TEST(Declare, RefusesADepthAnythingThatNoSpecSays) {
   const auto sentence = [&](const std::function<void(Checkpoint&, Config&)>& spoil) {
     Checkpoint whole = checkpoint(faces);
@@ -101,7 +138,7 @@ TEST(Declare, RefusesADepthAnythingThatNoSpecSays) {
   expect_a_sentence(spoiled("neck.reassemble_stage.layers.0.resize.weight", {2, 2, 3, 3}),
                     "'neck.reassemble_stage.layers.0.resize.weight' is [2, 2, 3, 3] instead of [2, 2, 4, 4]");
   expect_a_sentence(sentence([](Checkpoint& of, Config&) { of.shapes.erase("head.conv2.weight"); }),
-                    "has no 'head.conv2.weight', which every Depth Anything model has");
+                    "has no 'head.conv2.weight', which every model of depth has");
   expect_a_sentence(sentence([](Checkpoint& of, Config&) { of.shapes.erase("norm.weight"); }),
                     "has no 'backbone.layernorm.weight'");
   const auto of_layers = [&](std::vector<std::int64_t> layers) {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/depth_anything.hpp"
+#include "models/dpt.hpp"
 #include "models/sam.hpp"
 #include "models/swin_v2.hpp"
 #include "models/vit.hpp"

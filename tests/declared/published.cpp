@@ -5,7 +5,7 @@
 #include "examples/taming_digits.hpp"
 #include "examples/vit_digits.hpp"
 #include "examples/vqgan_digits.hpp"
-#include "models/depth_anything.hpp"
+#include "models/dpt.hpp"
 #include "models/vit.hpp"
 #include "models/vit_cifar.hpp"
 #include "models/vit_mnist.hpp"
@@ -34,6 +34,7 @@ tessera::test::DeclaredModels tessera::test::published_models() {
       TESSERA_DECLARED(tessera::models::Dinov2Base),
       TESSERA_DECLARED(tessera::models::Dinov2Large),
       TESSERA_DECLARED(tessera::models::Dinov2Giant),
+      TESSERA_DECLARED(tessera::models::DptLarge),
       TESSERA_DECLARED(tessera::models::DepthAnythingSmall),
       TESSERA_DECLARED(tessera::models::DepthAnythingBase),
       TESSERA_DECLARED(tessera::models::DepthAnythingLarge),

@@ -135,6 +135,14 @@ def depths(kind):
     return model, lambda x: model(x).predicted_depth, None
 
 
+def dpts():
+    """Four blocks, whose class token is mapped together with each patch; of one channel, and maps of 8 x 8 to 1 x 1."""
+    config = hf.DPTConfig(hidden_size=4, num_hidden_layers=4, num_attention_heads=2, intermediate_size=8, image_size=32, num_channels=1,
+                          backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[2, 2, 4, 2], fusion_hidden_size=2)
+    model = hf.DPTForDepthEstimation(config)
+    return model, lambda x: model(x).predicted_depth, None
+
+
 def in_keys_of_depth_anything(state):
     """As the authors' program has them: queries, keys and values in one map, and the coarsest layer last."""
     head = {"neck.reassemble_stage.layers.": "depth_head.projects.", "neck.convs.": "depth_head.scratch.layer",
@@ -172,7 +180,7 @@ def in_keys_of_depth_anything(state):
 
 MODELS = {
     "torchvision": torchvisions,
-    "hf_vit": lambda: of_hugging_face(hf.ViTForImageClassification(hf.ViTConfig(**WIDE, num_labels=10)), "logits"),
+    "hf_vit": lambda: of_hugging_face(hf.ViTForImageClassification(hf.ViTConfig(**SMALL, num_labels=10)), "logits"),
     "hf_vit_model": lambda: of_hugging_face(hf.ViTModel(hf.ViTConfig(**SMALL)), "pooler_output"),
     "hf_deit": lambda: of_hugging_face(
         hf.DeiTForImageClassificationWithTeacher(hf.DeiTConfig(**SMALL, num_labels=10)), "logits"),
@@ -205,13 +213,14 @@ MODELS = {
     "dinov2_registers": lambda: dinov2(mlp_ratio=2, num_register_tokens=3),
     "open_clip": open_clips,
     "hf_depth_anything": lambda: depths("metric"),
+    "hf_dpt": dpts,
     "depth_anything_v2": lambda: depths("relative"),
 }
 STATE_DICTS = ("hf_vit_model", "hf_dinov2_registers", "hf_beit_model", "hf_dinov3_gated", "hf_swin_model")  # by the names that transformers 5 has in memory
 
 SMALL_ONES = ("hf_vit_model", "hf_deit", "hf_dinov2_registers", "hf_dinov2_classes", "hf_beit", "hf_beit_model", "hf_dinov3",
               "hf_dinov3_gated", "hf_ijepa", "hf_mae", "hf_msn", "hf_siglip_classes", "hf_swin", "hf_swin_model",
-              "hf_clip_classes", "hf_swin_v2", "hf_sam", "hf_blip", "hf_siglip")
+              "hf_clip_classes", "hf_swin_v2", "hf_sam", "hf_blip", "hf_siglip", "hf_vit")
 
 
 def golden(out, name):
@@ -221,15 +230,15 @@ def golden(out, name):
     model, call, config = MODELS[name]()
     model.float()
     randomise(model, gen)
-    if "depth" in name:  # convolutions sum more numbers than a row of their weight has; most pixels shall be above 0
+    if "depth" in name or name == "hf_dpt":  # convolutions sum more numbers than a row of their weight has; most pixels shall be above 0
         for p in (p for p in (*model.neck.parameters(), *model.head.parameters()) if p.dim() == 4):
             p.data.mul_((p.shape[-1] / p[0].numel()) ** 0.5)
-        model.head.conv3.bias.data.add_(1)
+        (model.head.head[4] if name == "hf_dpt" else model.head.conv3).bias.data.add_(1)
     model.eval()
     folder = os.path.join(out, name)
     os.makedirs(folder, exist_ok=True)
-    side = 12 if "depth" in name else SMALL["image_size"] if name in SMALL_ONES else SIZES["image_size"]
-    x = torch.randn(2, 3, side, side, generator=gen)
+    side = 32 if name == "hf_dpt" else 12 if "depth" in name else SMALL["image_size"] if name in SMALL_ONES else SIZES["image_size"]
+    x = torch.randn(2, 1 if name == "hf_dpt" else 3, side, side, generator=gen)
     with torch.no_grad():
         outputs = call(x)
     save(f"{folder}/io.safetensors", {"x": x, "outputs": outputs})

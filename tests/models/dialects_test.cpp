@@ -18,6 +18,7 @@
 #include "tests/models/declared/hf_dinov2_registers.hpp"
 #include "tests/models/declared/hf_dinov3.hpp"
 #include "tests/models/declared/hf_dinov3_gated.hpp"
+#include "tests/models/declared/hf_dpt.hpp"
 #include "tests/models/declared/hf_ijepa.hpp"
 #include "tests/models/declared/hf_mae.hpp"
 #include "tests/models/declared/hf_msn.hpp"
@@ -80,6 +81,7 @@ DIALECT(hf_beit, HfBeit)
 DIALECT(hf_beit_model, HfBeitModel)
 DIALECT(hf_dinov3, HfDinov3)
 DIALECT(hf_dinov3_gated, HfDinov3Gated)
+DIALECT(hf_dpt, HfDpt)
 DIALECT(hf_ijepa, HfIjepa)
 DIALECT(hf_mae, HfMae)
 DIALECT(hf_msn, HfMsn)

@@ -71,6 +71,7 @@ const std::vector<ModelSummary>& model_summaries() {
       of_model("dinov2_base", "tessera::models::Dinov2Base"),
       of_model("dinov2_large", "tessera::models::Dinov2Large"),
       of_model("dinov2_giant", "tessera::models::Dinov2Giant"),
+      of_model("dpt_large", "tessera::models::DptLarge"),
       of_model("depth_anything_small", "tessera::models::DepthAnythingSmall"),
       of_model("depth_anything_base", "tessera::models::DepthAnythingBase"),
       of_model("depth_anything_large", "tessera::models::DepthAnythingLarge"),

@@ -1,11 +1,11 @@
-// A Depth Anything model of Depth Anything, as its checkpoint has it: written by `tessera declare`.
+// A model of depth of Depth Anything, as its checkpoint has it: written by `tessera declare`.
 #pragma once
 
-#include "models/depth_anything.hpp"
+#include "models/dpt.hpp"
 
 namespace tessera::models {
 
-using DepthAnythingV2 = DepthAnything<{
+using DepthAnythingV2 = Dpt<{
     .image = 12,
     .patch = 4,
     .width = 4,

@@ -1,11 +1,11 @@
-// A Depth Anything model of Hugging Face's Depth Anything, as its checkpoint has it: written by `tessera declare`.
+// A model of depth of Hugging Face's Depth Anything, as its checkpoint has it: written by `tessera declare`.
 #pragma once
 
-#include "models/depth_anything.hpp"
+#include "models/dpt.hpp"
 
 namespace tessera::models {
 
-using HfDepthAnything = DepthAnything<{
+using HfDepthAnything = Dpt<{
     .image = 12,
     .patch = 4,
     .width = 4,

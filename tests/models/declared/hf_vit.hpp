@@ -6,9 +6,9 @@
 namespace tessera::models {
 
 struct HfVit : Vit<{
-    .image = 16,
-    .patch = 8,
-    .width = 24,
+    .image = 8,
+    .patch = 4,
+    .width = 8,
     .heads = 2,
     .depth = 2,
     .mlp = 2,

@@ -1,8 +1,10 @@
-// depth_anything: how far away each pixel is, Yang et al. 2024 (Depth Anything, first and second version), with keys
-// and numbers of Hugging Face's DepthAnythingForDepthEstimation.
+// dpt: the Dense Prediction Transformer of Ranftl et al. 2021, "Vision Transformers for Dense Prediction", which tells
+// how far away each pixel is, with keys and numbers of Hugging Face's DPTForDepthEstimation and
+// DepthAnythingForDepthEstimation.
 //
-// A DINOv2 gives the tokens of four layers, and the head of Ranftl et al. 2021 (DPT, "Vision Transformers for Dense
-// Prediction") makes four maps of them, from coarse to fine, which it fuses one after the other to one number a pixel.
+// A Vision Transformer gives the tokens of four layers, of which the head makes four maps, from fine to coarse, and
+// fuses them one after the other to one number a pixel. Depth Anything, Yang et al. 2024, first and second version, is
+// such a head over a DINOv2.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +15,18 @@
 
 namespace tessera::models {
 
+/// What becomes of the class token.
+enum class Readout : std::uint8_t {
+  ignored,    ///< nothing
+  projected,  ///< each patch is mapped together with it: key neck.reassemble_stage.readout_projects
+};
+
 /// What can differ in the head. The defaults are those of Depth Anything's small models.
 struct DptSpec {
   std::int64_t maps[4] = {48, 96, 192, 384};  ///< channels of the maps of the four layers, the first the finest
   std::int64_t fusion = 64;                   ///< channels of the maps that are fused; even
   std::int64_t hidden = 32;                   ///< channels before the last layer
+  Readout readout = Readout::ignored;
   double farthest = 0;  ///< metres that the model can tell; 0: it tells inverse depth, up to factor and offset
 };
 
@@ -42,6 +51,8 @@ struct DepthProblem {
     has(P.hidden, "channels before its last layer");
     if (t.size == 0 && P.fusion % 2)
       t.put("a DPT head halves the channels of fused maps, and ").put(P.fusion).put(" is odd");
+    if (t.size == 0 && P.readout == Readout::projected && !S.class_token)
+      t.put("a DPT head reads the class token, and the encoder has none; did you mean .readout = Readout::ignored?");
     if (t.size == 0 && P.farthest < 0) t.put("the farthest depth is at least 0 m");
     if (t.size == 0 && (S.rest.height || S.rest.width))
       t.put("a DPT head tells of each pixel how far it is away, and the encoder leaves out those of .rest");
@@ -91,18 +102,21 @@ struct FeatureFusion : Module {
   }
 };
 
-/// The tokens of a layer as a map of so many channels, enlarged or reduced by `resize`.
+/// The patches of a layer as a map of so many channels, enlarged or reduced by `resize`.
 template <class V, auto C, class Resize>
 struct Reassembled : Module {
   Conv2d<V::D, C, 1_c, 1_c> projection;
   Resize resize;
   TESSERA_MEMBERS(Reassembled, projection, resize)
 
-  auto forward(typename V::Tokens tokens) const {
-    const auto patches = slice<1>(tokens, V::FRONT, V::N);
+  auto forward(Tensor<V::B, V::N, V::D> patches) const {
     return resize(projection(rearrange<"b (y x) d -> b d y x">(patches, "y"_is(V::GH))));
   }
 };
+
+/// The class token beside each patch, mapped to one token.
+template <class V>
+using ReadoutProjection = Sequential<Linear<2_c * V::D, V::D>, Gelu>;
 
 /// The maps of four layers, fused: tokens [B, T, D] each -> [B, F, 8 GH, 8 GW].
 template <class V, DptSpec P>
@@ -119,12 +133,26 @@ struct DptNeck : Module {
                Reassembled<V, C2, Identity>,
                Reassembled<V, C3, Conv2d<C3, C3, 3_c, 3_c, Convolution{.stride = 2, .padding = 1}>>>
         layers;
-    TESSERA_MEMBERS(Reassemble, layers)
+    using Projection = ReadoutProjection<V>;
+    If<P.readout == Readout::projected, Sequential<Projection, Projection, Projection, Projection>> readout_projects;
+    TESSERA_MEMBERS(Reassemble, layers, readout_projects)
 
     template <class T>
     auto forward(const T& a, const T& b, const T& c, const T& d) const {
-      return std::tuple{layers.template at<0>()(a), layers.template at<1>()(b), layers.template at<2>()(c),
-                        layers.template at<3>()(d)};
+      return std::tuple{layers.template at<0>()(patches<0>(a)), layers.template at<1>()(patches<1>(b)),
+                        layers.template at<2>()(patches<2>(c)), layers.template at<3>()(patches<3>(d))};
+    }
+
+   private:
+    template <int i>
+    Tensor<V::B, V::N, V::D> patches(const typename V::Tokens& tokens) const {
+      const auto those = slice<1>(tokens, V::FRONT, V::N);
+      if constexpr (P.readout == Readout::projected) {
+        const auto token = repeat<"b d -> b n d">(take<1>(tokens, 0_c), "n"_is(V::N));
+        return readout_projects.template at<i>()(concat<2>(those, token));
+      } else {
+        return those;
+      }
     }
   };
   /// From coarse to fine.
@@ -184,7 +212,7 @@ struct DepthHead : Module {
 /// that differ from image to image; of a head with a farthest depth the depth in metres. The encoder gives four layers
 /// and has no classes. Sentences: [dpt-spec], [vit-spec].
 template <VitSpec Asked, DptSpec Head = DptSpec{}>
-struct DepthAnything : Module, detail::DepthInput {
+struct Dpt : Module, detail::DepthInput {
   using Problem = detail::DepthProblem<Asked, Head>;
   static constexpr VitSpec S = checked<Problem, Asked, VitSpec{.classes = 0, .layers = {2, 5, 8, 11}}>;
   static constexpr DptSpec P = fits<Problem> ? Head : DptSpec{};
@@ -199,7 +227,7 @@ struct DepthAnything : Module, detail::DepthInput {
   Encoder encoder;
   DptNeck<V, P> neck;
   DepthHead<V, DptNeck<V, P>::F, P> head;
-  TESSERA_MEMBERS(DepthAnything, encoder, neck, head)
+  TESSERA_MEMBERS(Dpt, encoder, neck, head)
 
   Tensor<V::B, V::IH, V::IW> forward(Tensor<V::B, V::C, V::IH, V::IW> images) const {
     const auto [a, b, c, d] = encoder.layers(images);
@@ -207,7 +235,20 @@ struct DepthAnything : Module, detail::DepthInput {
   }
 };
 
-/// The encoders of the second version's models.
+/// Ranftl et al.'s own, as Intel/dpt-large has it.
+struct DptLarge : Dpt<{.image = 384,
+                       .width = 1024,
+                       .heads = 16,
+                       .depth = 24,
+                       .classes = 0,
+                       .final_norm = FinalNorm::none,
+                       .layers = {5, 11, 17, 23},
+                       .epsilon = 1e-12},
+                      {.maps = {256, 512, 1024, 1024}, .fusion = 256, .readout = Readout::projected}> {
+  static constexpr Preprocessing input{.mean = 0.5, .deviation = 0.5, .crop = 1, .fit = Fit::squash};
+};
+
+/// The encoders of Depth Anything's second version.
 constexpr VitSpec depth_anything_encoder(std::int64_t width, std::int64_t heads, int depth, Layers layers) {
   return {.image = 518,
           .patch = 14,
@@ -218,10 +259,10 @@ constexpr VitSpec depth_anything_encoder(std::int64_t width, std::int64_t heads,
           .layer_scale = 1,
           .layers = layers};
 }
-using DepthAnythingSmall = DepthAnything<depth_anything_encoder(384, 6, 12, {2, 5, 8, 11})>;
+using DepthAnythingSmall = Dpt<depth_anything_encoder(384, 6, 12, {2, 5, 8, 11})>;
 using DepthAnythingBase =
-    DepthAnything<depth_anything_encoder(768, 12, 12, {2, 5, 8, 11}), {.maps = {96, 192, 384, 768}, .fusion = 128}>;
-using DepthAnythingLarge = DepthAnything<depth_anything_encoder(1024, 16, 24, {4, 11, 17, 23}),
-                                         {.maps = {256, 512, 1024, 1024}, .fusion = 256}>;
+    Dpt<depth_anything_encoder(768, 12, 12, {2, 5, 8, 11}), {.maps = {96, 192, 384, 768}, .fusion = 128}>;
+using DepthAnythingLarge =
+    Dpt<depth_anything_encoder(1024, 16, 24, {4, 11, 17, 23}), {.maps = {256, 512, 1024, 1024}, .fusion = 256}>;
 
 }  // namespace tessera::models
