@@ -122,6 +122,27 @@ TEST(Fusion, NeedsNoKernelForSlicesSplitsPermutationsAndBroadcasts) {
   EXPECT_NE(print(program).find("exp(add[b, i2, 7*k+i+1])"), std::string::npos) << print(program);
 }
 
+// A mask that a sum reads is compared where it is read; as a product's factor each row would compute it anew.
+TEST(Fusion, ComputesAFactorThatFollowsFromItsPlacesOnce) {
+  Sketch s;
+  const std::vector<Dim> shape{s.I, s.J};
+  const NodeId rows = s.b.broadcast(s.b.arange(s.I), shape, {0}), columns = s.b.broadcast(s.b.arange(s.J), shape, {1});
+  const NodeId mask = s.b.unary(Op::step, s.b.subtract(rows, columns));
+  const NodeId x = images(s);
+  s.value("outputs", s.b.multiply(x, s.b.broadcast(mask, s.b.shape(x), {1, 2})));
+  const KernelProgram compared = lowered(s.graph);
+  ASSERT_EQ(compared.kernels.size(), 1u) << print(compared);
+  EXPECT_NE(print(compared).find("step(subtract(index(i), index(j)))"), std::string::npos) << print(compared);
+
+  s.graph.outputs.clear();
+  s.value("outputs", s.b.einsum({x, mask}, {{b, i, j}, {k, j}, {b, i, k}}));
+  const KernelProgram product = lowered(s.graph);
+  ASSERT_EQ(product.kernels.size(), 2u) << print(product);
+  EXPECT_EQ(product.kernels[0].anchor, Anchor::elementwise);
+  EXPECT_EQ(product.kernels[1].anchor, Anchor::contraction);
+  EXPECT_EQ(print(product).find("multiply(images[b, i, j], step("), std::string::npos) << print(product);
+}
+
 TEST(Fusion, WritesHeadsWhereTheyAreMerged) {
   Sketch s;
   const NodeId weight = s.parameter("weight", {s.K, s.J, s.J});
