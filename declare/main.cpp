@@ -44,8 +44,7 @@ int run(int argc, char** argv) {
   declare
       ->add_option("CHECKPOINT", checkpoint,
                    "A safetensors file with the keys of timm, torchvision, Hugging Face, DINOv2, Swin, Segment "
-                   "Anything or OpenCLIP, as "
-                   "published")
+                   "Anything, Depth Anything or OpenCLIP, as published")
       ->required()
       ->type_name("");
   declare

@@ -140,7 +140,7 @@ void resized_maps(Sketch& s) {
   const RecorderScope scope(s.b);
   const auto x = images<Tensor<B, 3_c, 4_c, 5_c>>(s);
   ConvTranspose2d<3_c, 6_c, 2_c> squares;
-  Conv2d<6_c, 4_c, 3_c, 3_c, Convolution{.padding = 1}> mix;
+  Conv2dWithoutBias<6_c, 4_c, 3_c, 3_c, Convolution{.padding = 1}> mix;
   declare(s, squares, "squares");
   declare(s, mix, "mix");
   const auto large = resize<13_c, 19_c>(mix(relu(squares(x + parameter<Tensor<3_c, 4_c, 5_c>>(s, "shift")))));
