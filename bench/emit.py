@@ -18,7 +18,7 @@ def cost(command):
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def emit(build, name, declaration, model, compiler="g++"):
+def emit(build, name, declaration, model, compiler="g++", precision="fp32"):
     """Writes BUILD/generated/NAME from the declaration, where it does not stand there yet; what compiling the declaration with
     the generator cost, and what running it: two pairs of seconds and megabytes."""
     folder = pathlib.Path(build) / "generated" / name
@@ -30,5 +30,5 @@ def emit(build, name, declaration, model, compiler="g++"):
         f'  return tessera::codegen::generator_main(tessera::trace<{model}>("{name}"), argc, argv);\n}}\n')
     compiled = cost([compiler, "-std=c++20", "-O0", "-I", ROOT, folder / "generator.cc", "-o", folder / "generator",
                      pathlib.Path(build) / "libtessera_codegen.a", "-lfmt"])
-    generated = cost([folder / "generator", "--out", folder])
+    generated = cost([folder / "generator", "--out", folder, "--precision", precision])
     return compiled, generated

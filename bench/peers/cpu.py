@@ -107,7 +107,7 @@ SINGLE = ("avx2", "avx512")
 OURS = (*SINGLE, "bf16", "int8", "int8-vnni")
 FLAGS = {"avx2": "avx2", "avx512": "avx512f", "int8-vnni": "avx512_vnni"}  # of /proc/cpuinfo, without which it cannot run
 PRECISIONS = (lambda kind: not CONTENDERS[kind][1], lambda kind: "bf16" in kind, lambda kind: "int8" in kind)
-EMITTED = {"bf16": ("vit_tiny", "vit_base", "vit_cifar"), "int8": ("vit_tiny", "vit_base")}  # models in other precisions
+EMITTED = {"bf16": ("vit_tiny", "vit_base", "vit_cifar", DEPTH), "int8": ("vit_tiny", "vit_base", DEPTH)}  # models in other precisions
 
 
 def work_of(name):
@@ -797,8 +797,9 @@ def declare(options, name):
     """Emits one of timm's names as tests/declare/timm.txt declares it, or Depth Anything."""
     sys.path.insert(0, str(HERE.parent))
     import emit
-    if name == DEPTH:
-        emit.emit(options.build, name, "", "DepthAnythingSmall", options.compiler)
+    if name.startswith(DEPTH):
+        precision = name.removeprefix(DEPTH).removeprefix("_") or "fp32"
+        emit.emit(options.build, name, "", "DepthAnythingSmall", options.compiler, precision)
         return
     timm_name = name.removeprefix("timm_")
     declaration = next(row[2] for row in emit.full_size.table() if row[0] == timm_name)
